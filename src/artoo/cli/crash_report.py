@@ -1,6 +1,6 @@
 """Crash files with tracebacks (size and number limited), and warnings of the log as single lines.
 
-The user reads one line about an unexpected error.
+For an unexpected error, the user reads only one line.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from artoo.runtime.app.home import default_home
 
 _LONGEST = 300
 _LARGEST_FILE = 1_000_000
-"""The most bytes of tracebacks that one process writes. If an error repeats, its first tracebacks are enough."""
+"""Maximum number of bytes of tracebacks that one process writes. If an error occurs again and again, its first
+tracebacks are enough."""
 _MOST_FILES = 100
-"""The most files that are kept, one per process. A process that starts every minute may fail every time."""
+"""Maximum number of files that are kept. Each process writes one. A limit is needed because a process that is
+started every minute may fail every time."""
 
 
 def kept(error: BaseException) -> str:
-    """Append the traceback to this process's file. Returns a sentence for the user, which names the file."""
+    """Append the traceback of an error to the file of this process. Returns a sentence for the user with the name
+    of the file."""
     place = default_home(os.environ) / "defects" / f"{os.getpid()}.txt"
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -32,7 +35,7 @@ def kept(error: BaseException) -> str:
                 file.write(outward("".join(traceback.format_exception(error))))
     except OSError:
         return "report what you did"
-    with suppress(OSError):  # another process tidies too
+    with suppress(OSError):  # another process may be deleting old files too
         for old in sorted(place.parent.glob("*.txt"), key=lambda one: one.stat().st_mtime_ns)[:-_MOST_FILES]:
             old.unlink()
     return f"where it happened stands in {place}; report it"
@@ -45,13 +48,14 @@ def named(error: BaseException) -> str:
 
 
 class InLines(logging.Handler):
-    """A log handler that prints each warning as one line on standard error, without the traceback of an error."""
+    """A log handler that prints each warning as one line on standard error. The traceback of an error is left
+    out."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record. Never raises, because a warning that cannot be shown must not end the program."""
+        """Print a record. Never raises, because a warning that cannot be printed must not end the program."""
         try:
             line = outward(record.getMessage())
             error = record.exc_info[1] if record.exc_info else None

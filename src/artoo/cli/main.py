@@ -1,6 +1,6 @@
 """The entry point of the command line, which converts all errors to messages and exit codes.
 
-Nothing heavy is imported here, so that `artoo --help` is fast.
+No module that takes long to import is imported here, so that `artoo --help` is fast.
 """
 
 from __future__ import annotations
@@ -68,22 +68,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         code = _reader_gone()
     except OSError as error:
-        # For a full disk under `artoo … > FILE`, Python would print its own message and exit with code 120.
+        # If the disk is full (in `artoo … > FILE`), Python would print its own message and exit with code 120.
         code = code if code == FAILED else _report([_refused_by_system(error)])
         _let_go(sys.stdout)
     try:
         sys.stderr.flush()
     except OSError:
-        # The error cannot be shown, and the command has done its work.
+        # the error cannot be shown, and the command has done its work
         _let_go(sys.stderr)
     return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    """Run the command, report its errors, and return the exit code."""
+    """Run the command, report its errors, and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal without UTF-8 shows `?` instead of a traceback.
+            # A terminal without UTF-8 shows `?` instead, so that there is no traceback.
             stream.reconfigure(errors="replace")
     try:
         code: object = artoo.main(args=arguments, prog_name="artoo", standalone_mode=False)
@@ -108,19 +108,19 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Replace closed standard streams, which are None in Python, by the null device."""
+    """Replace standard streams that are closed (None in Python) by the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            # A service may start artoo without standard streams, and every print would fail on None.
+            # A service may start artoo without standard streams. Then every print would fail on None.
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (open until artoo exits)
 
 
 def _settle(group: BaseExceptionGroup) -> int:
-    """Report the errors of concurrent tasks, and return the exit code."""
+    """Report the errors of concurrent tasks. Return the exit code."""
     from artoo.runtime.app.exception_groups import leaves
 
     gone, others = group.split(BrokenPipeError)
-    # If all errors are broken pipes, the reader of standard output has gone.
+    # If all errors are broken pipes, the reader of standard output has ended.
     if gone is not None and others is None:
         return _reader_gone()
     known, unknown = group.split((ArtooError, OSError))
@@ -130,7 +130,7 @@ def _settle(group: BaseExceptionGroup) -> int:
 
 
 def _refused_by_system(error: OSError) -> ArtooError:
-    """Convert an OSError to an ArtooError with the system's message and the affected path."""
+    """Convert an OSError to an ArtooError that has the system's message and the path."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
         return ConfigurationError("the current directory is no longer there; go to another one")
     where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
@@ -138,7 +138,7 @@ def _refused_by_system(error: OSError) -> ArtooError:
 
 
 def _is_full(stream: TextIO) -> bool:
-    """Check whether flushing a stream fails, for example because the disk is full."""
+    """Return whether flushing a stream fails, for example because the disk is full."""
     try:
         stream.flush()
     except OSError:
@@ -147,13 +147,14 @@ def _is_full(stream: TextIO) -> bool:
 
 
 def _reader_gone() -> int:
-    """Drop the output if its reader has gone (as in `artoo … | head`), and return the exit code."""
+    """Drop the output whose reader has ended (as in `artoo … | head`), and return the exit code."""
     _let_go(sys.stdout)
     return INTERRUPTED
 
 
 def _let_go(stream: TextIO) -> None:
-    """Drop the unwritten output of a stream, because Python would report an error when it flushes at exit."""
+    """Drop the output of a stream that is not written yet, because Python would report an error when it flushes it
+    at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -161,13 +162,13 @@ def _report(errors: Sequence[ArtooError]) -> int:
     """Print each different message once. Returns the exit code of the first error."""
     for message in dict.fromkeys(str(error) for error in errors):
         with suppress(OSError):
-            # Standard error may be full or closed.
+            # standard error may be closed, or its disk may be full
             say(message)
     return _code_of(errors[0])
 
 
 def _defect(error: BaseException) -> int:
-    """Report an unexpected error by one line for the user, and write the traceback to a file."""
+    """Report an unexpected error by one line for the user. Write the traceback to a file."""
     from artoo.cli.crash_report import kept, named
 
     click.echo(f"artoo: a defect in artoo, {named(error)}; {kept(error)}", err=True)

@@ -11,18 +11,20 @@ from typing import Any
 
 _GIT_SECONDS = 5.0
 _SHOWN = 12
-"""The number of characters of a commit hash that are shown."""
+"""Number of characters of a commit's hash that are shown."""
 
 
 def version_line() -> str:
-    """Return the version line, such as `artoo 0.1.0 (0123456789ab)`, without a commit if none is known."""
+    """Return the line with the version, such as `artoo 0.1.0 (0123456789ab)`. If the commit is not known, it is
+    left out."""
     installed = distribution("artoo")
     commit = _commit(installed)
     return f"artoo {installed.version}" + (f" ({commit[:_SHOWN]})" if commit else "")
 
 
 def _commit(installed: Distribution) -> str:
-    """Return the commit that the build or installer recorded (PEP 610), or that git reports for a source tree."""
+    """Return the commit that the build or the installer has recorded (PEP 610). For a source tree, return the one
+    that git reports."""
     built = Path(__file__).parents[1] / "commit.txt"
     if built.is_file():
         return built.read_text(encoding="utf-8").strip()

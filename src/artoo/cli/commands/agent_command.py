@@ -1,6 +1,6 @@
 """`artoo agent new|list|show|trust|pause|resume|retire|accept`: manage the agents of the team.
 
-It sets trust levels, and pauses or retires agents.
+The commands create and list agents, set their levels of trust, and pause or retire them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def new(
             create_agent, office.home, name, role=role, persona=persona, skills=skills, must_not=must_not
         )
         made = await office.registry.register(name, OPERATOR, sha256=identity.sha256, trust=TrustLevel(trust))
-        # An agent whose folder was missing gets its earlier tasks back.
+        # An agent that returns because its folder exists again gets its earlier tasks back.
         if gone:
             await office.registry.accept(folder_of(office.home, name), OPERATOR)
             made = await office.registry.set_trust(name, TrustLevel(trust), OPERATOR)
@@ -187,14 +187,15 @@ async def _folder(office: Office, name: str) -> AgentFolder:
 
 
 async def _lent(office: Office, folder: AgentFolder) -> None:
-    """Copy the identity file of an agent to the shared store, for machines that run `artoo serve worker`."""
+    """Copy the identity file of an agent to the shared store, so that machines that run `artoo serve worker` can
+    use it."""
     if office.cluster is not None:
         record = await office.registry.get(folder.name)
         await office.cluster.agent_files.lend(folder, record.identity_sha256)
 
 
 async def _shown(office: Office, name: str) -> tuple[JsonObject, list[str]]:
-    """Return an agent with its latest activity, as a JSON object and as lines of text."""
+    """Return the description of an agent with its latest activity, as a JSON object and as lines of text."""
     from artoo.agents.cognition.store import CognitionStore
     from artoo.agents.identity.identity import read_identity
     from artoo.team.roster import listed

@@ -39,7 +39,8 @@ def attach(context: click.Context, task_id: str | None) -> None:
 
 
 def _directory(home: Path, task_id: str | None) -> Path:
-    """Return the log directory of the given task, or of the latest running one. Raises ConfigurationError."""
+    """Return the log directory of the given task. If none is given, return that of the latest running one. Raises
+    ConfigurationError."""
     from artoo.runtime.extensions.background import running
     from artoo.tasklog.reader import find_log
 
@@ -73,7 +74,8 @@ async def _attach(home: Path, directory: Path) -> int:
 
 
 async def _questions(home: Path, view: TaskView, asking: Dialogue | None) -> None:
-    """Ask the task's questions on this terminal. The first answer counts, even if it is given elsewhere."""
+    """Ask the questions of the task on this terminal. The first answer counts, even if it is given in another
+    window."""
     from artoo.runtime.approvals.prompt_store import NotAsked, answer_question, open_questions
 
     asked: set[str] = set()

@@ -88,7 +88,7 @@ def verify(context: click.Context, task: str | None, noted: Head | None, as_json
     found = verified(audit_directory(home), tasks_directory(home), noted=noted)
     address = current_store()
     elsewhere: list[str] = []
-    # A machine can rewrite its own home, so the anchors are also compared with their copies in the store.
+    # A machine can rewrite its own home, so its anchors are also compared with the copies of them in the store.
     if address is not None:
         from artoo.runtime.cluster.remote_logs import verify_shared
 

@@ -1,6 +1,6 @@
 """`artoo diff`, `artoo apply` and `artoo discard`: pending changes, their `--yes` option and exit code 1.
 
-Pending changes can be shown, applied or discarded in any later process.
+This works in any process, also long after the end of the task.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 MOST_STOPPED = 10_000
-"""The number of latest logs in which a stopped task is searched by its name."""
+"""Number of latest logs in which a stopped task is searched by its name."""
 
 _yes_option = click.option("--yes", is_flag=True, help="Do not ask again on a terminal.")
 
@@ -117,7 +117,7 @@ def apply(
 
 
 def _approved(config: Config, board_task: str, *, quiet: bool) -> None:
-    """Record on the board that a submission of the team was applied, as after an approval."""
+    """Record on the board that a submission of the team was applied, as an approval does."""
     from artoo.team.by_hand import complete_applied
 
     state = asyncio.run(complete_applied(config, board_task))
@@ -167,7 +167,7 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
 
 
 def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary | None:
-    """Return the stopped task of this name, if it has no pending changes, or None."""
+    """Return the stopped task with this name if it has no pending changes. Otherwise return None."""
     from artoo.runtime.task.resumable_tasks import left_undone
 
     if any(one.task_id.startswith(task) for one in found):
@@ -179,7 +179,7 @@ def _stopped(config: Config, task: str, found: Sequence[Pending]) -> TaskSummary
 
 
 def _dismiss(config: Config, stopped: TaskSummary) -> None:
-    """Record that the user dismissed a stopped task, which removes it from `artoo status`."""
+    """Record that the user has dismissed a stopped task, so that `artoo status` no longer lists it."""
     from artoo.workspace.settlement.history import SettledRecord, note_settled
 
     record = SettledRecord(
@@ -193,7 +193,7 @@ async def _itself(pending: Pending, _: tuple[str, ...]) -> Pending:
 
 
 def _discarded(config: Config, pending: Pending) -> str:
-    """Return the sentence after a discard, which says whether some changes were applied before."""
+    """Return the sentence after a discard. It says whether some of the changes had been applied before."""
     from artoo.runtime.changes.undo import can_be_undone
 
     words = in_language(pending.language)
@@ -204,7 +204,8 @@ def _discarded(config: Config, pending: Pending) -> str:
 
 
 def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
-    """Return the changes of a review at or below the given paths. Raises ConfigurationError for an unknown path."""
+    """Return those changes of a review whose paths are among the given paths or below them. Raises
+    ConfigurationError for a path without changes."""
     if not paths:
         return review
     wanted: set[str] = set()
@@ -225,7 +226,8 @@ def part_of(review: Review, paths: tuple[str, ...], here: Here) -> Review:
 async def _apply(
     pending: Pending, paths: tuple[str, ...], name: str, *, rest: bool, ask: bool, named: bool
 ) -> Settled | None:
-    """Apply exactly the present changes, after a question if necessary. Returns None if the user declined."""
+    """Apply exactly the changes that exist now, after a question if one is necessary. Returns None if the user
+    declined."""
     here = Here()
     digest = await pending.digest()
     review = part_of(await pending.diff(), paths, here)
@@ -236,14 +238,15 @@ async def _apply(
         if not await agreed(layout.words("[y]es, [N]o: ")):
             return None
     chosen = tuple(here.named(typed) for typed in paths) or None
-    # Exactly the changes that the question has listed are applied.
+    # Exactly the changes that the question has listed are applied, and no others.
     if chosen is not None and ask:
         chosen = tuple(dict.fromkeys((*chosen, *(one.path for one in review.changes))))
     return await _said(pending.apply(chosen, digest=digest, rest=rest))
 
 
 async def _said(act: Coroutine[None, None, Settled]) -> Settled:
-    """Wait for an operation that has begun. Ctrl-C cannot stop it any more, and must not hide its outcome."""
+    """Wait for the end of an operation that has begun. Ctrl-C can no longer stop the operation, and must not hide
+    its result."""
     acting = asyncio.ensure_future(act)
     try:
         return await asyncio.shield(acting)
@@ -252,7 +255,8 @@ async def _said(act: Coroutine[None, None, Settled]) -> Settled:
 
 
 def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
-    """Lay out the state of the changes, as at a task's end. If nothing was applied, the reason comes first."""
+    """Return lines on the state of the changes, as at the end of a task. If nothing was applied, the reason comes
+    first."""
     here, words, head = Here(), in_language(pending.language), list[str]()
     if settled.state not in ("applied", "partly"):
         reason = from_here(settled.reason, settled.conflicts, here, pending.language)
@@ -263,7 +267,8 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
 
 
 def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
-    """Lay out a review with its request and its commands. `folded`: a new directory with many files is one line."""
+    """Return the lines of a review with the task's request and the commands for its changes. `folded`: true to show
+    a new directory with many files as one line."""
     layout = _layout(review, pending.language, Here(), f"artoo diff {name}" if folded else "", unfolded=not folded)
     words = layout.words
     known = {

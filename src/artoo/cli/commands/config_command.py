@@ -75,9 +75,9 @@ def set_(key: str, value: str) -> None:
     except yaml.YAMLError as error:
         raise ConfigurationError(f"{value!r} cannot be read as a value; put quotes around it") from error
     text = decoded(bytes_of(file) or b"", file)
-    # An invalid file is reported first, with its position, so that the new value is not blamed.
+    # An error in the file is reported first, with its position. Otherwise the new value would seem to be wrong.
     parse(text, file)
-    # The text is edited in place, so that comments and order stay.
+    # The text of the file is edited in place, so that comments and the order of settings stay.
     changed = with_value(text, _route(key), meant)
     checked(changed, file, {})
     put(file, changed)

@@ -1,6 +1,6 @@
 """`artoo doctor`: the order of the checks, the layout and the colours of the findings, and its exit code.
 
-Each problem is shown with a remedy.
+For each problem, a remedy is shown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
-    """Run all checks, and return the findings in the order in which they matter."""
+    """Run all checks. Return the findings, the most important first."""
     home = default_home(environ)
     settings, config = diagnosis.configuration(home, environ)
     findings = [diagnosis.system(), diagnosis.home(home), settings, diagnosis.texts()]
@@ -68,11 +68,11 @@ def _show(finding: Finding) -> None:
     advice, _, to_type = finding.remedy.partition("\n")
     for line in [*rest, *_wrapped(f"> {advice}" if advice else "")]:
         click.echo(f"{'':<{INDENT}}{line}")
-    if to_type:  # not wrapped and not indented, so that the command can be pasted
+    if to_type:  # not wrapped and not indented, so that the command can be copied
         click.echo(f"\n{to_type}\n")
 
 
 def _wrapped(text: str) -> list[str]:
-    """Wrap a text to the width of the column after the names. Words such as paths are never broken."""
+    """Wrap a text to the width of the column that follows the names. A word such as a path is never broken."""
     room = max(30, shutil.get_terminal_size().columns - INDENT)
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)

@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 ACCEPTED, FAILED, USAGE, NO_MODEL, PENDING, NEEDS_INPUT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-"""`FAILED`: a task was abandoned, problems were found, or an error occurred. `PENDING`: changes need approval.
-`NEEDS_INPUT`: artoo asks a question that only the user can answer."""
+"""The exit codes. `FAILED`: a task was abandoned, problems were found, or an error occurred. `PENDING`: changes
+need approval. `NEEDS_INPUT`: artoo asks a question that no one but the user can answer."""

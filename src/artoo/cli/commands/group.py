@@ -1,8 +1,9 @@
 """The table of commands with each line in `artoo --help`, sections, aliases, and misspelled commands.
 
-The groups behind `artoo`, `artoo serve` and `artoo config` are here.
+This module contains the groups behind `artoo`, `artoo serve` and `artoo config`.
 
-Each command is one line here, and its module is imported only when it is called. Other words are a request.
+Each command has one line here. The module of a command is imported only when the command is called. Words that are
+no command are a request.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import click
 DEFAULT_COMMAND = "run"
 OWN_OPTIONS = frozenset({"-h", "--help", "--version"})
 ALIKE = 0.75
-"""The difflib ratio from which a word counts as a misspelling of a command."""
+"""Minimum similarity (the ratio of `difflib`) with which a word counts as a misspelled command."""
 _MOST_WORDS = 2
-"""The most words after the first one in a misspelled command. A sentence has more."""
+"""Maximum number of words that follow the first one in a misspelled command. A request usually has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mounted:
-    """A command, given by its module in this folder, its attribute there, and its line in `--help`."""
+    """A command. It is given by its module in this folder, its name in the module, and its line in `--help`."""
 
     module: str
     attribute: str
@@ -110,13 +111,13 @@ ALIASES: Table = {
     "laws": Mounted("audit_command", "laws", "Show the Four Laws and what enforces them."),
     "version": Mounted("misc_commands", "version", "Show the version."),
 }
-"""Further names at the top level, which this version accepts but does not list."""
+"""Other names of commands at the top level. This version accepts them, but does not list them."""
 
 COMMANDS: Table = {name: each for table in (*SECTIONS.values(), ALIASES) for name, each in table.items()}
 
 
 class LazyGroup(click.Group):
-    """A group that lists its `mounted` commands without importing their modules."""
+    """A group that lists its commands (`mounted`) without importing their modules."""
 
     def __init__(self, *args: Any, mounted: Table, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -127,12 +128,12 @@ class LazyGroup(click.Group):
         return [*super().list_commands(ctx), *self.mounted]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, and import its module if necessary."""
+        """Return a command. Its module is imported if necessary."""
         mounted = self.mounted.get(cmd_name)
         return super().get_command(ctx, cmd_name) if mounted is None else mounted.load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their summaries. Mounted commands have the summary of the table."""
+        """List the commands with their summaries. The summaries of mounted commands are in the table."""
         own = [(name, command.get_short_help_str(80)) for name, command in sorted(self.commands.items())]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *((name, each.summary) for name, each in self.mounted.items())])
@@ -152,19 +153,20 @@ class TopGroup(LazyGroup):
                 formatter.write_dl([(name, each.summary) for name, each in table.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert `run` before arguments that begin with neither a command nor an option of artoo itself."""
-        # Free text has no command before it, so every other first word begins a request.
+        """Insert `run` before arguments that begin neither with a command nor with an option of artoo itself."""
+        # A request in plain words has no command before it, so any other first word begins a request.
         if args and args[0] not in OWN_OPTIONS and args[0] not in self.mounted:
             self._refuse_what_is_no_request(ctx, args)
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
     def _refuse_what_is_no_request(self, ctx: click.Context, args: list[str]) -> None:
-        """Raise UsageError for a misplaced option or a misspelled command.
+        """Raise UsageError for an option at the wrong place, or for a misspelled command.
 
-        `artoo --json status` has an option before its command. `artoo modle`, `artoo doctro --json` and
-        `artoo agnet show bob` are misspelled. `artoo modle the world` is a request, because it does not have the
-        form of a command, that is, a single word, or a word with a subcommand and at most one more word.
+        In `artoo --json status`, the option is at the wrong place, because it comes before its command. `artoo
+        modle`, `artoo doctro --json` and `artoo agnet show bob` are misspelled. `artoo modle the world` is a
+        request, because it does not have the form of a command. That form is a single word, or a word with a
+        subcommand and at most one more word.
         """
         words = self._words(ctx, args)
         if not words:
@@ -186,7 +188,8 @@ class TopGroup(LazyGroup):
             )
 
     def _words(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return the words of a request without its options, or none if `--` marks the arguments as a request."""
+        """Return the words of a request without its options. Return no words if `--` marks the arguments as a
+        request."""
         run = self.get_command(ctx, DEFAULT_COMMAND)
         if run is None or "--" in args:
             return []
@@ -194,7 +197,7 @@ class TopGroup(LazyGroup):
         found: object = parsed.params["text"]
         if isinstance(found, tuple) and found:
             return list(map(str, cast("tuple[object, ...]", found)))
-        # `run` does not know the options, so they belong to the command that the user meant.
+        # `run` does not have these options, so they belong to the command that the user meant.
         return [] if args[0].startswith("-") else [each for each in args if not each.startswith("-")]
 
     def _is_part_of(self, ctx: click.Context, name: str, word: str) -> bool:

@@ -61,7 +61,7 @@ def list_(limit: int, here: bool, as_json: bool) -> None:
 
 
 def _elsewhere(home: Path, address: StoreAddress, limit: int) -> list[Elsewhere]:
-    """List the tasks of other machines. An unreachable store does not hide local tasks."""
+    """List the tasks of other machines. If the store cannot be reached, the local tasks are listed nevertheless."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.runtime.cluster.remote_logs import list_elsewhere
 
@@ -91,7 +91,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     from artoo.tasklog.reader import TaskLogReader
 
     reader = reader_of(task_id)
-    # This is checked before the log is read, so that a task that ends meanwhile has a result.
+    # This is checked before the log is read. Otherwise, a task that ends in between would seem to have no result.
     running = is_running(reader.directory)
     unreadable: list[str] = []
     story = log_view.told(TaskLogReader(reader.directory, damaged=unreadable.append), whole=full or as_json)
@@ -170,7 +170,8 @@ def export(task_id: str | None, output: BinaryIO) -> None:
 
 
 def reader_of(task_id: str | None) -> TaskLogReader:
-    """Find the log of a task in this home or in the shared store. Without an id, take the latest task."""
+    """Return a reader of a task's log, which is in this home or in the shared store. If no id is given, use the
+    latest task."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.tasklog.reader import TaskLogReader, find_log, list_tasks
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from artoo.team.office import Office
 
 MOST_SHOWN = 1_000
-"""The most letters that are shown at once. The newest are chosen."""
+"""Maximum number of letters that are shown at once. If there are more, the newest are shown."""
 BOXES = ("inbox", "outbox", "archive", "sent")
 
 
@@ -66,7 +66,7 @@ def send(
         lambda office: office.asking.ask(OPERATOR, recipient, words, priority=Priority(priority), seconds=wait),
     )
     _print_reply(reply, recipient, wait, as_json)
-    # If no process serves the team, no answer can come, so the user needs this hint.
+    # If no process serves the team, no answer will come, so the user gets this hint.
     if reply.mail is None and not as_json and serving(load_config().home) is None:
         click.echo("artoo: no process serves the team: artoo serve", err=True)
     context.exit(0 if reply.mail is not None else 1)
@@ -134,7 +134,7 @@ async def _listed(office: Office, name: str, box: str, limit: int) -> tuple[Kept
 
 
 async def _read(office: Office, beginning: str) -> Kept:
-    """Read one letter. A letter in the operator's inbox is archived."""
+    """Read one letter. If the letter is in the operator's inbox, archive it."""
     from artoo.team.by_hand import read_letter
 
     ids = await office.database.read(

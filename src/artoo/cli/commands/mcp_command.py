@@ -48,7 +48,7 @@ def mcp(context: click.Context, http: bool, port: int | None, project: Path | No
 def _serve(http: bool, port: int | None, project: Path | None) -> None:
     if port is not None and not http:
         raise click.UsageError("--port is that of HTTP: say --http too")
-    from artoo.protocols.mcp.serving import serve  # the SDK: 0.5 s
+    from artoo.protocols.mcp.serving import serve  # imported here, because the SDK takes 0.5 s
     from artoo.runtime.config.loader import load_config
 
     at = (_PORT if port is None else port) if http else None
@@ -62,7 +62,7 @@ serve_mcp = click.Command(
     help="Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).",
     context_settings=HELP,
 )
-"""The command `artoo serve mcp`, which is `artoo mcp` without the subcommands about other servers."""
+"""The command `artoo serve mcp`. It is `artoo mcp` without the subcommands that manage other servers."""
 
 
 @mcp.command(name="list", context_settings=HELP)
@@ -222,7 +222,7 @@ def _file() -> Path:
 
 
 def _table() -> Table:
-    """Return the servers in the file. Raises ConfigurationError if it cannot be read."""
+    """Return the table of servers in the file. Raises ConfigurationError if it cannot be read."""
     from artoo.tools.mcp.servers import read_servers
 
     file = _file()
@@ -233,10 +233,10 @@ def _table() -> Table:
 
 
 def _write(table: Table) -> None:
-    """Write the servers to the file, readable by its owner only, and keep its other fields."""
+    """Write the table of servers to the file, which only its owner can read. Other fields of the file are kept."""
     file = _file()
     whole = cast(Table, json.loads(file.read_bytes())) if file.is_file() else {}
-    # The variables of a server may be secrets, so only the owner may read the file.
+    # The variables of a server may contain secrets, so only the owner may read the file.
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = json.dumps({**whole, "mcpServers": table}, indent=2, ensure_ascii=False) + "\n"
     write_whole(file, text.encode(), mode=0o600)

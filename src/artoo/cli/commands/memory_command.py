@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
-    """Run `work` on the memory database, which is open only during the command."""
+    """Run `work` on the memory database, which is open only while the command runs."""
     from artoo.runtime.memory.books import opened_books
 
     async def opened() -> T:
@@ -41,7 +41,8 @@ def with_books(config: Config, work: Callable[[Books], Awaitable[T]]) -> T:
 
 
 def pair_of(words: tuple[str, ...]) -> Pair:
-    """Read a pair from words. A target is relative to the current directory. Raises UsageError for empty words."""
+    """Return the pair that words on the command line describe. A target is relative to the current directory.
+    Raises UsageError for empty words."""
     text = " ".join(words)
     if not text.strip():
         raise click.UsageError("Name a pair, such as `tool:glob path:/tmp`, a tool, or a request.")

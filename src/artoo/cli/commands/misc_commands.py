@@ -1,6 +1,6 @@
 """`artoo help`, `artoo version`, `artoo chat` and `artoo completion` for bash, zsh and fish.
 
-Users type these words, but they are not requests.
+Users type these words as commands, so they are no requests.
 """
 
 from __future__ import annotations

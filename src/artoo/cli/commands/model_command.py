@@ -91,7 +91,7 @@ def use_model(name_or_path: str) -> None:
 def remove_model(name: str, yes: bool) -> None:
     """Delete a model that artoo fetched, with its incomplete downloads."""
     store = model_store()
-    # This is checked before the question, so that the user is not asked about an impossible removal.
+    # This is checked before the question. Otherwise the user would be asked about a removal that is not possible.
     store.require_removable(name)
     if not yes:
         click.confirm(f"Delete {name} below {store.directory}?", abort=True)

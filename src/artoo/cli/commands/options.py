@@ -8,13 +8,14 @@ import sys
 import click
 
 HELP: dict[str, object] = {"help_option_names": ["-h", "--help"]}
-"""Context settings of every command, by which `-h` and `--help` show the help."""
+"""Settings of every command, with which both `-h` and `--help` show its help."""
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
 class Directory(click.Path):
-    """A directory as the value of an option. An empty value is refused, because it comes from an unset variable."""
+    """A directory as the value of an option. An empty value is refused, because it usually comes from a variable
+    that is not set."""
 
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
@@ -25,13 +26,15 @@ class Directory(click.Path):
 
 
 LONGEST_INPUT = 256 * 1024
-"""The most bytes that are read from standard input."""
+"""Maximum number of bytes that are read from standard input."""
 
 
 def text_of(words: tuple[str, ...]) -> str:
-    """Return the words of the command line as a text, or the text on standard input for a single `-`."""
+    """Return the words of the command line as one text. If they are a single `-`, return the text on standard
+    input."""
     if words != ("-",):
-        # Undecodable bytes of an argument arrive as surrogates, which messages cannot contain, so they are escaped.
+        # Bytes of an argument that cannot be decoded arrive as surrogates. Messages cannot contain surrogates, so
+        # they are escaped.
         return " ".join(words).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     raw = sys.stdin.buffer.read(LONGEST_INPUT + 1)
     if len(raw) > LONGEST_INPUT:

@@ -1,6 +1,6 @@
 """`artoo review`: findings by severity about a diff or branch, with the prompt, time and size limits.
 
-It serves users and CI, and can review the working tree too.
+It is for users and for CI. It can also review changes that are not committed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from artoo.sandbox.reading.programs import find_program
 Severity = Literal["critical", "major", "minor"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor")
 LARGEST = 120_000
-"""The most characters of a diff in the request. A longer diff is cut, but all its file names are included."""
+"""Maximum number of characters of a diff in the request. A longer diff is shortened, but all names of files in it
+are included."""
 _SECONDS = 120.0
 _BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 _TASK = """\
@@ -59,14 +60,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReview:
-    """The findings about a change, worst first."""
+    """The findings about a change, the most severe first."""
 
     findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A diff, and the paths that it names."""
+    """A diff, and the paths of the files that it changes."""
 
     text: str
     paths: tuple[str, ...]
@@ -116,7 +117,8 @@ def review(
 
 
 def _diff(range_: str | None) -> Change:
-    """Return the change of a range, or the change since the branch began. Raises ConfigurationError."""
+    """Return the change in a range of commits, or the change since the branch was begun. Raises
+    ConfigurationError."""
     if range_ is not None:
         if range_.startswith("-"):
             raise click.UsageError(f"{range_!r} is no range; it is as in main...HEAD")
@@ -132,7 +134,7 @@ def _git(verb: str, *arguments: str, may_fail: bool = False) -> str:
     program = find_program("git")
     if program is None:
         raise ConfigurationError("git is not installed; artoo review --diff FILE reads a diff from a file")
-    # Git must start neither a pager nor programs from the repository's configuration.
+    # Git must not start a pager, or programs that the repository's configuration names.
     options = ("--no-pager", "-c", "core.fsmonitor=false", verb)
     plain = ("--no-ext-diff", "--no-textconv", "--no-color") if verb == "diff" else ()
     try:
@@ -154,7 +156,8 @@ def _change(text: str, about: str) -> Change:
 
 
 async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> ChangeReview | None:
-    """Run the review as a task that applies nothing. Returns None if it was abandoned or has another form."""
+    """Run the review as a task that applies nothing. Return None if the task was abandoned, or if its answer does
+    not have the requested form."""
     cut = len(change.text) > LARGEST
     more = f"\n[the diff is longer; all files: {', '.join(change.paths)}]" if cut else ""
     also = f"\n\nAlso: {instructions}" if instructions else ""
@@ -168,7 +171,7 @@ async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> Chan
     found = None if result.directive is Directive.ABANDON else findings_in(result.output)
     if found is None:
         return None
-    # The paths of the change are known, so a finding about another path is left out.
+    # The paths of the change are known, so a finding about any other path is left out.
     for one in found:
         if one.path not in change.paths:
             sys.stderr.write(f"artoo: left out, {one_line(one.path)} is not in the change: {one_line(one.text)}\n")
@@ -177,7 +180,7 @@ async def _reviewed(change: Change, instructions: str, budgets: Budgets) -> Chan
 
 
 def findings_in(answer: str) -> list[Finding] | None:
-    """Read the findings of an answer in the requested form, or return None if it has another form."""
+    """Return the findings in an answer that has the requested form. Return None if it has another form."""
     lines = [line for line in answer.splitlines() if line.strip()]
     found = [
         Finding(

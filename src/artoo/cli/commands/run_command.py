@@ -40,16 +40,17 @@ from artoo.runtime.task.conversations import Session, open_session, tell_resumed
 
 EFFORTS: tuple[Effort, ...] = ("quick", "normal", "long")
 _OF_THE_TERMINAL = ("text", "background", "detached", "progress", "as_json_", "events", "verbose")
-"""The parameters that are not passed on to a run in the background."""
+"""The parameters that are not passed on to the process of a run in the background."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The form of standard output: text for users, one JSON object, or (`events`) all messages and then the object.
+    """The form of standard output. It is text for users, one JSON object, or (`events`) all messages followed by
+    the object.
 
-    `verbose`: if true, progress shows the figures of each round. `strict`: if true, only a complete result has exit
-    code 0. `talk`: the option that continues this conversation, or "" inside it. `detached`: the file to which the
-    id of a task in the background is written.
+    `verbose`: true to show the figures of each round in the progress. `strict`: true if only a complete result
+    gives exit code 0. `talk`: the option with which the user can continue this conversation. It is "" inside a
+    conversation. `detached`: the file to which the id of a task in the background is written.
     """
 
     json: bool = False
@@ -158,7 +159,7 @@ def run(
     if model is not None and not model.strip():
         raise click.UsageError("--model is empty; name a model of the configured server, or leave the option out")
     if model:
-        # The environment has precedence over the configuration file, so it sets the model of this process.
+        # The environment overrides the configuration file, so the model of this process is set in the environment.
         os.environ.update(with_model({}, model))
     for line in allow:
         check_policy_line(line)
@@ -198,7 +199,7 @@ def run(
 
 
 def _start_in_background(home: Path, context: click.Context, request: str, material: bytes) -> None:
-    """Start the same run in a new process, and print the commands that show it."""
+    """Start the same run in a new process. Print the commands that show it."""
     from artoo.runtime.extensions.background import start
 
     arguments: list[str] = []
@@ -217,7 +218,7 @@ def _start_in_background(home: Path, context: click.Context, request: str, mater
 
 
 async def _run(request: str, options: RunOptions, output: Output, progress: Progress, talk: Session) -> int:
-    """Run the request and print its result as soon as it exists. Returns the exit code."""
+    """Run the request, and print its result as soon as there is one. Returns the exit code."""
 
     async def play(terminal: running.Terminal) -> tuple[FinalResult, TaskView]:
         wanted, given = request, options
@@ -234,7 +235,7 @@ async def _run(request: str, options: RunOptions, output: Output, progress: Prog
             different = terminal.dialogue.take_different() if terminal.dialogue is not None else ""
             if not different:
                 return result, view
-            # Images and piped data belong only to the first request.
+            # Images and piped data belong only to the first request of a conversation.
             wanted, given = different, replace(options, images=(), material=b"")
 
     return await on_terminal(play, output)
@@ -275,7 +276,7 @@ async def _resume(task_id: str | None, output: Output, progress: Progress) -> in
 async def on_terminal(
     play: Callable[[running.Terminal], Awaitable[tuple[FinalResult, TaskView]]], output: Output
 ) -> int:
-    """Run a task on a new runtime and print its result. Returns the exit code."""
+    """Run a task on a new runtime, and print its result. Returns the exit code."""
     config, aside, asking = load_config(), Aside(), dialogue()
     on_message, confirm = _print_message if output.events else None, asking
     if output.detached is not None:
@@ -287,14 +288,15 @@ async def on_terminal(
             async with running.open_runtime(config, aside, confirm) as runtime:
                 result, view = await play(running.Terminal(runtime, interrupts, aside, asking, on_message))
                 print_result(result, view, config.home, output)
-                # The output is flushed so that the user need not wait for the consolidation of memory.
+                # The output is flushed, so that the user sees it before memory is maintained.
                 sys.stdout.flush()
-                # No Dreamer runs during a single request, so memory consolidates here.
+                # In a process for a single request the Dreamer does not run, so memory is maintained here.
                 await runtime.dream_briefly()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BrokenPipeError:
-        # The reader has gone. Python would report another error when it flushes the rest at exit.
+        # The reader of the output has ended. Python would report another error when it flushes the remaining output
+        # at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
     return exit_code(result, strict=output.strict)

@@ -95,7 +95,8 @@ def sandbox(
 async def _run(
     command: tuple[str, ...], options: RunOptions, asked: Wanted, seconds: float, *, by_option: bool
 ) -> int:
-    """Run the command and return its exit code. `by_option`: if true, an option can permit a missing host."""
+    """Run the command and return its exit code. `by_option`: true if an option of the command line can permit a
+    host that was refused."""
     from artoo.ports.workspace import MIB, SandboxLimits
     from artoo.runtime.app.system import UuidIds
     from artoo.runtime.changes.startup_recovery import keeping_of, settle_earlier
@@ -120,7 +121,7 @@ async def _run(
     told = _Told(Answers(policies, asking, mode, roots=roots), talks=asking is not None)
     used = Network(by_option=by_option)
     runner = WorkspaceCommands(workspace, Gate(told, Origins(line), advice=""), used)
-    # The start-up files of the user's shell are skipped, because they could change the result.
+    # The start-up files of the user's shell are not read, because they could change the result.
     argv = ("bash", "--noprofile", "--norc", "-c", command[0]) if len(command) == 1 else command
     settler = Settler(
         workspace, config.home, f"artoo sandbox -- {line}", mode, keeping_of(config), used.went_out, logged=False
@@ -138,7 +139,7 @@ async def _run(
         except SandboxError:
             await settler.settle(Ending(task_id=task_id, directive="abandon"), None)
             raise
-        # Background processes could still write while the changes are read.
+        # Background processes are ended, because they could write while the changes are read.
         await workspace.stop_processes()
         ended = outcome.status is not CallStatus.RUNNING
         if not ended:
@@ -146,9 +147,9 @@ async def _run(
         _say(outcome)
         for option in allowing(told.not_allowed):
             click.echo(ENGLISH("To allow it: {line}", line=option), err=True)
-        # Ctrl-C during the question keeps the changes for later.
+        # If the user presses Ctrl-C at the question, the changes are kept for later.
         with nullcontext() if asking is None else interrupts.during(asking.refuse):
-            # An incomplete command's changes are never applied without approval.
+            # If the command did not end by itself, its changes are never applied without approval.
             directive = "accept" if ended else "abandon"
             settled = await settler.settle(Ending(task_id=task_id, directive=directive), told)
     _tell(settled, name_at(config.home, task_id))
@@ -156,7 +157,7 @@ async def _run(
 
 
 class _Told:
-    """A wrapper of `Answers` that prints questions answered without a user, so that the user sees each refusal."""
+    """Prints each question that is answered without asking the user, so that the user sees the refusal."""
 
     def __init__(self, answers: Answers, *, talks: bool) -> None:
         self._answers = answers
@@ -187,7 +188,7 @@ def _roots(config: Config, workspace: Path | None) -> Roots:
 
 
 def _say(outcome: Outcome) -> None:
-    """Print the output of the command, and the reason if it was refused or stopped."""
+    """Print the output of the command. If it was refused or stopped, also print the reason."""
     sys.stdout.flush()
     if outcome.output:
         show(outcome.output.removesuffix("\n"))
@@ -199,14 +200,14 @@ def _say(outcome: Outcome) -> None:
 
 
 def _tell(settled: Settled, name: str) -> None:
-    """Print the state of the command's changes, and the commands that apply or undo them."""
+    """Print the state of the command's changes, and the commands with which the user can apply or undo them."""
     paint = Paint(colours=not is_plain(sys.stderr, os.environ))
     for line in SettledLines(settled, ENGLISH, name, Here(), paint).lines():
         click.echo(line, err=True)
 
 
 def _code(outcome: Outcome, settled: Settled) -> int:
-    # This status means that the command was stopped at its timeout.
+    # This status means that the command was stopped when its time was over.
     if outcome.status is CallStatus.RUNNING:
         return TIMED_OUT
     if outcome.dropped or outcome.exit_code is None:

@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from artoo.team.team import Team
 
 GRACE_SECONDS = 20.0
-"""How long running work may take to end after the first signal. Then its tasks return to the board."""
+"""Number of seconds that running work has to end after the first signal. After that, its tasks are returned to the
+board."""
 
 LONGEST = 500
-"""The most characters of a line, which is cut between words. `artoo task log` has the whole text."""
+"""Maximum number of characters of a line. A longer line is shortened between two words. `artoo task log` has the
+whole text."""
 
 
 def _printing(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for the output during the agents' work."""
+    """Add the options for the output while the agents work."""
     whole = click.option("--events", is_flag=True, help="Print the whole stream as JSON lines.")
     quiet = "Print the events of tasks, letters and agents as JSON lines."
     return whole(click.option("--json", "as_json", is_flag=True, help=quiet)(command))
@@ -109,7 +111,8 @@ def acp() -> None:
 
     docs/protocols.md has the editor's settings.
     """
-    from artoo.protocols.acp.serving import serve  # the library and its schema: only when it serves
+    # imported only to serve, because the library and its schema take long to import
+    from artoo.protocols.acp.serving import serve
     from artoo.runtime.config.loader import load_config
 
     if sys.stdin.isatty():
@@ -133,7 +136,7 @@ def a2a(port: int) -> None:
     """
     if find_spec("a2a") is None:
         raise ConfigurationError("A2A needs its library: pip install 'artoo[a2a]'")
-    from artoo.protocols.a2a.serving import serve  # the SDK: only when it serves
+    from artoo.protocols.a2a.serving import serve  # imported only to serve, because the SDK takes long to import
 
     asyncio.run(serve(load_config(), port, say))
 
@@ -177,7 +180,8 @@ async def _serve(config: Config, tell: Callable[[Envelope], None], *, worker: bo
 
 
 def _greet(team: Team, *, waits: bool) -> None:
-    """Print the working agents, and the problems of others. `waits`: if true, having no agent is not an error."""
+    """Print the names of the working agents, and the problems of the others. `waits`: true if it is no error that
+    there is no agent."""
     for problem in team.problems:
         _tell(problem)
     names = ", ".join(sorted(team.heartbeats))
@@ -190,15 +194,16 @@ def _greet(team: Team, *, waits: bool) -> None:
 
 
 def _tell(text: str) -> None:
-    """Print a line on standard error. A closed or full standard error is ignored."""
+    """Print a line on standard error. If standard error is closed, or its disk is full, this is ignored."""
     with suppress(OSError):
         say(text)
 
 
 def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
-    """Return the function that prints the stream.
+    """Return the function that prints the messages on the stream.
 
-    A closed or full standard output does not stop the team, because its work does not depend on the output.
+    The team does not stop if standard output is closed or its disk is full, because the work does not depend on the
+    output.
     """
 
     def show(envelope: Envelope) -> None:
@@ -209,14 +214,14 @@ def _printer(events: bool, as_json: bool) -> Callable[[Envelope], None]:
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
         except OSError:
-            # Later lines go to the null device, so that the error does not repeat for every message.
+            # All later lines go to the null device, so that the error does not occur again for every message.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return show
 
 
 def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
-    """Return the line to print for a message, with secrets redacted, or None if nothing is printed."""
+    """Return the line that is printed for a message, with secrets redacted. Return None if nothing is printed."""
     if events:
         from artoo.contracts.codec import encode
 
@@ -231,12 +236,12 @@ def line_of(envelope: Envelope, *, events: bool, as_json: bool) -> str | None:
         return outward(json.dumps(fields, ensure_ascii=False))
     from artoo.cli.display.sanitize import one_line
 
-    # Secrets are redacted before the line is cut, because half a secret would not be recognized.
+    # Secrets are redacted before the line is shortened, because half of a secret would not be recognised.
     return shortened(f"{envelope.at.astimezone():%H:%M:%S}  {one_line(outward(said))}", LONGEST)
 
 
 def told(envelope: Envelope) -> str | None:
-    """Return one line for a message about tasks, letters or agents, or None for any other message."""
+    """Return one line for a message about tasks, letters or agents. Return None for any other message."""
     from artoo.cli.views.team_view import short
 
     match envelope.payload:

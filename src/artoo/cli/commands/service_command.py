@@ -18,9 +18,10 @@ from artoo.sandbox.reading.programs import own_python
 
 LABEL = "io.artoo.serve"
 ENVIRONMENT = "service.env"
-"""A file in artoo's home with the environment variables of the service, such as keys. Each line is NAME=value."""
+"""A file in artoo's home with environment variables for the service, such as keys. Each line has the form
+NAME=value."""
 
-# The wait before a failed service starts again, for systemd and launchd.
+# Number of seconds before a service that failed is started again, for systemd and launchd.
 RESTART_SECONDS = 30
 
 
@@ -92,7 +93,7 @@ WantedBy=default.target
 
 
 def _quoted(text: str) -> str:
-    """Quote one word for a unit file, where %, $, quotes and backslashes must be escaped."""
+    """Quote one word for a unit file, in which %, $, quotes and backslashes must be escaped."""
     plain = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"'
 

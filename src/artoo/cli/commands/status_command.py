@@ -29,17 +29,18 @@ if TYPE_CHECKING:
 NOTHING_PENDING = "no pending changes"
 
 LATEST = 20
-"""The number of latest tasks in which stopped tasks are searched."""
+"""Number of latest tasks among which stopped tasks are searched."""
 
 MOST_WAITING = 20
-"""The most tasks needing the operator that are listed. The rest are counted."""
+"""Maximum number of listed tasks that need the operator. Further tasks are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The state of the team. `agents` and `machines` are JSON objects, because programs read them too.
+    """The state of the team. `agents` and `machines` are JSON objects, because they are also printed for programs.
 
-    `serving` is the process that serves this home, `tasks` counts tasks by state, `unread` counts your letters.
+    `serving` is the process that serves this home. `tasks` has the number of tasks in each state, and `unread` the
+    number of your letters.
     """
 
     memory_today: Cost
@@ -52,7 +53,7 @@ class Team:
     machines: tuple[JsonObject, ...]
 
     def plain(self) -> JsonObject:
-        """Return the state as a JSON object, which `print_json` prints."""
+        """Return the state as a JSON object for `print_json`."""
         waiting = [{**plain_object(one.task), "why": one.why} for one in self.waiting_for_you]
         return {**{each.name: getattr(self, each.name) for each in fields(self)}, "waiting_for_you": waiting}
 
@@ -69,7 +70,7 @@ def status(as_json: bool) -> None:
     drop_expired(config)
     waiting = all_waiting(config)
     found, problem = _of_the_team()
-    # A task with pending changes is listed with them, and not again among the stopped tasks.
+    # A task with pending changes is listed with its changes, and not a second time among the stopped tasks.
     known = {one.task_id for one in waiting}
     stopped = tuple(one for one in left_undone(config.home, LATEST) if one.task_id not in known)
     if as_json:
@@ -89,14 +90,15 @@ def status(as_json: bool) -> None:
         waits += ["work of the team, not approved yet:", *waiting_lines(teams, config.home)]
     show_lines([*waits, *_stopped_lines(stopped, config.home)])
 
-    # Pending changes are shown first, because an unreachable team database must not hide them.
+    # Pending changes are shown first, so that they are visible even if the team's database cannot be reached.
     _raise(problem)
     if found is not None:
         show_lines(status_lines(found))
 
 
 def _of_the_team() -> tuple[Team | None, ArtooError | None]:
-    """Return the state of the team, or the error of reading it. Pending changes are shown in either case."""
+    """Return the state of the team, or the error that occurred while it was read. In both cases the pending changes
+    are shown."""
     try:
         return in_office(_status), None
     except ArtooError as error:
@@ -109,7 +111,7 @@ def _raise(problem: ArtooError | None) -> None:
 
 
 def _stopped_lines(stopped: Sequence[TaskSummary], home: Path) -> list[str]:
-    """List the tasks that were interrupted before they changed anything, so that they have no pending changes."""
+    """List the tasks that were interrupted before they changed anything. They have no pending changes."""
     from artoo.cli.display.sanitize import asked_line
     from artoo.cli.results.task_names import name_at
 
@@ -154,7 +156,8 @@ async def _status(office: Office) -> Team:
 
 
 async def _machines(office: Office) -> tuple[JsonObject, ...]:
-    """Return the machines that share the store, with the agents that run on each. Without a store, return none."""
+    """Return the machines that share the store, and the agents that run on each of them. Without a store, return
+    none."""
     from artoo.agents.board.claim_holders import machine_of
 
     if office.cluster is None:
@@ -174,7 +177,7 @@ async def _machines(office: Office) -> tuple[JsonObject, ...]:
 
 
 def status_lines(found: Team) -> list[str]:
-    """Lay out the state of the team as lines of text."""
+    """Return the state of the team as lines of text."""
     from artoo.cli.display.sanitize import one_line
     from artoo.cli.views.team_view import short
 
@@ -208,7 +211,7 @@ def _agent_line(agent: JsonObject) -> str:
         done = f" ({pulse.why})" if pulse.outcome == "run" and pulse.why else ""
         beat = f", last pulse {pulse.outcome}{done}"
     doing = f", at task {short(str(agent['working_on']))}" if agent["working_on"] else ""
-    # The problems at the end explain a missing folder, so it is not repeated here.
+    # The problems at the end explain a missing folder, so it is not repeated at the agent.
     why = f": {agent['detail']}" if agent["detail"] and agent["state"] != "folder gone" else ""
     return (
         f"{agent['name']} ({agent['trust'] or '-'}, {agent['state']}{why}), unread {agent['unread']}{doing}{beat}"
@@ -216,7 +219,7 @@ def _agent_line(agent: JsonObject) -> str:
 
 
 def _skipped_lines(agents: Sequence[JsonObject]) -> list[str]:
-    """Return a line for each reason of skipped pulses, with the names of the agents."""
+    """Return a line for each reason why beats were skipped, with the names of the agents."""
     stopped: dict[str, list[str]] = {}
     for agent in agents:
         pulse = cast("PulseRecorded | None", agent["pulse"])
@@ -226,7 +229,7 @@ def _skipped_lines(agents: Sequence[JsonObject]) -> list[str]:
 
 
 def _memory_today(used: Cost) -> list[str]:
-    """Return a line on the model calls that memory itself has made today, if there were any."""
+    """Return a line about the model calls that memory has made today by itself, if there were any."""
     from artoo.cli.display.symbols import money_text
     from artoo.words.catalogue import ENGLISH
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 UNSET = "unset"
 WIDE = 120
-"""The columns for the layout of a review. A narrower terminal wraps it."""
+"""Number of columns for which a review is laid out. A narrower terminal wraps it."""
 
 _STATES = [state.value for state in BoardState]
 _priority = click.Choice([level.value for level in Priority])
@@ -227,7 +227,7 @@ def review(
 async def _approve(
     office: Office, task_id: str, reason: str, digest: str | None
 ) -> tuple[BoardTask, bool, tuple[str, ...]]:
-    """Approve a submission as the operator, after the consent that law 1 requires.
+    """Approve a submission on behalf of the operator, after the operator's consent that Law 1 requires.
 
     Returns the task, whether it is completed, and the problems.
     """
@@ -240,7 +240,8 @@ async def _approve(
         problems = await _disagreement(found, proposal)
         if problems:
             return found, False, problems
-    # The digest binds the approval to the shown changes, so a submission that changes meanwhile is refused.
+    # The digest binds the approval to the changes that were shown. If the submission changes meanwhile, the
+    # approval is refused.
     if proposal is not None and digest is None:
         digest = proposal.digest
     ruling = await approve_by_hand(office, found, reason, submission=found.submission, digest=digest)
@@ -248,7 +249,8 @@ async def _approve(
 
 
 async def _disagreement(found: BoardTask, proposal: Proposal) -> tuple[str, ...]:
-    """Ask for consent in the terminal. Returns the reasons against approval, or none if the operator agrees."""
+    """Ask for consent on the terminal. Returns the reasons against an approval. There are none if the operator
+    agrees."""
     from artoo.cli.conversation.confirm import dialogue
 
     asking = dialogue()
@@ -276,7 +278,7 @@ async def _id(office: Office, beginning: str) -> str:
 
 
 def _undone(home: Path, task_id: str) -> tuple[SettledRecord, ...]:
-    """Return the records of undone changes of a task in this home. The board has no record of them."""
+    """Return the records in this home about changes of a task that were undone. The board has no record of them."""
     from artoo.workspace.settlement.history import settled_records
 
     return tuple(one for one in settled_records(home) if one.task_id == task_id and one.what == "undone")
@@ -289,9 +291,10 @@ def _undone_line(one: SettledRecord) -> str:
 
 
 async def _shown(office: Office, beginning: str) -> tuple[JsonObject, list[str]]:
-    """Return a task with its submission, as a JSON object and as lines of text.
+    """Return the description of a task with its submission, as a JSON object and as lines of text.
 
-    A submission of another machine is shown as stored there, with the reason why it cannot be approved here.
+    A submission of another machine is described as the store contains it, with the reason why it cannot be approved
+    here.
     """
     found = await office.board.get(await _id(office, beginning))
     work = await office.approvals.work(found)
@@ -349,7 +352,7 @@ def _task_lines(found: BoardTask, moved: TaskMoved | None) -> list[str]:
 
 
 def _change_lines(review: Review) -> list[str]:
-    """Lay out the changes and conflicts of a review, without the question."""
+    """Return the lines for the changes and conflicts of a review, without the question."""
     from artoo.cli.display.colors import Paint
     from artoo.cli.results.relative_paths import Here
     from artoo.cli.review.layout import Layout

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from artoo.runtime.tuning.proposing import Proposed, Said
 
 _WORTH = 100.0
-"""The number of calls that is assumed if the configuration has no limit."""
+"""The number of model calls that meeting all criteria is assumed to be worth, if the configuration limits
+nothing."""
 
 
 @click.command(context_settings=HELP)
@@ -89,7 +90,7 @@ def _line(proposal: Proposed) -> str:
 
 
 def _accepting(proposal: Proposed) -> str:
-    """Return the command that writes a proposal to the configuration."""
+    """Return the command with which a user writes a proposal to the configuration."""
     section = f"control.by_type.{proposal.type}" if proposal.type else "control"
     return shlex.join(("artoo", "config", "set", f"{section}.{proposal.name}", f"{proposal.value:g}"))
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 REFUSED = 1
 NAMED = 12
-"""The most paths in the list before an undo, and in the lists of restored and removed paths after it."""
+"""Maximum number of paths in the list before an undo, and in the lists of restored and removed paths after it."""
 
 _ASKED = 80
-"""The most characters of a request in an error message."""
+"""Maximum number of characters of a request in an error message."""
 
 _NO_LOG = "(request not recorded)"
 
@@ -69,7 +69,7 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
         asked = {one.task_id: what_was_asked(config.home, one.task_id) for one in known}
         _print_list(config.home, known, asked, as_json)
         return
-    # A repeated undo is no error, because a script may call it again after an interruption.
+    # It is no error if the task is undone already, because a script may repeat the command after an interruption.
     already = undone_already(config, known, task) if task is not None else None
     if already is not None:
         if not as_json:
@@ -86,7 +86,8 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
 
 
 def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> str | None:
-    """Find the latest task of this directory, and ask whether to undo it. Returns None if the user declines.
+    """Find the latest task of this directory, and ask whether it is to be undone. Returns None if the user
+    declines.
 
     Raises ConfigurationError.
     """
@@ -104,7 +105,7 @@ def _latest(config: Config, known: tuple[UndoableTask, ...], *, yes: bool) -> st
         raise ConfigurationError(f"name the task; the latest here ({what}): artoo undo {name}")
     words = in_language(language_of(asked))
     lines = [f"{name}  {local_time(latest.last_at)}  {asked_line(asked) or _NO_LOG}"]
-    # The user's own files are listed before git's own files.
+    # The user's own files are listed before the files of git.
     paths = sorted(paths_of(config, latest.task_id), key=is_gits)
     lines += [f"    {here.short(path)}" for path in paths[:NAMED]]
     lines += [f"    {words('and {count} more', count=f'{len(paths) - NAMED:,}')}"] if len(paths) > NAMED else []
@@ -135,7 +136,7 @@ def _print_report(report: UndoReport, request: str, as_json: bool) -> None:
     here = Here()
     if request:
         _show(f"asked for: {asked_line(request)}")
-    # An entry like `DIRECTORY/.git (main: 1 commit)` is a change of git, not a file.
+    # An entry like `DIRECTORY/.git (main: 1 commit)` is a change made with git and no file.
     became = {path: "/.git (" in path or os.path.lexists(path_bytes(path)) for path in sorted(report.restored)}
     for done, is_there in (("restored", True), ("removed ", False)):
         for line in _told([path for path, there in became.items() if there is is_there], here):
@@ -153,7 +154,8 @@ def _show(line: str) -> None:
 
 
 def _told(paths: Sequence[str], here: Here) -> Iterator[str]:
-    """Yield the first `NAMED` paths of the user's own files, and one line for git's files of each repository."""
+    """Yield the first `NAMED` paths of the user's own files, and one line for the files of git in each
+    repository."""
     own = [path for path in paths if not is_gits(path)]
     yield from (here.short(path) for path in own[:NAMED])
     if len(own) > NAMED:

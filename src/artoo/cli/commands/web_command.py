@@ -52,10 +52,12 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
 
     with ExitStack() as stack:
         async with served(config, Path.cwd(), lambda heard: runtime_of(config, heard), listening) as serving:
-            # The block of `served` ends before its server does, so the handler must stay until the server ends.
+            # The block of `served` ends before its server does, so this handler of signals must stay until the
+            # server has ended.
             stack.enter_context(first_signal(serving.stop))
             click.echo(f"artoo: {serving.address}")
-            # A text browser runs until the user quits it, so it gets a thread, and the server can answer it.
+            # A text browser runs until the user quits it. It is started in a thread, so that the server can answer
+            # it.
             if not no_open:
                 opening = (serving.address, config.home)
                 threading.Thread(target=open_page, args=opening, name="artoo-browser", daemon=True).start()
@@ -64,7 +66,8 @@ async def _serve(config: Config, listening: socket.socket, no_open: bool) -> Non
 
 @asynccontextmanager
 async def page_beside(config: Config, port: int | None) -> AsyncGenerator[None]:
-    """Serve the web UI during the block. Raises ConfigurationError if another process serves this home already."""
+    """Serve the web UI while the block runs. Raises ConfigurationError if another process serves this home
+    already."""
     from artoo.contracts.errors import ConfigurationError
     from artoo.web.serving import only_page, served
 
@@ -90,17 +93,18 @@ def runtime_of(config: Config, on_output: OnOutput) -> AbstractAsyncContextManag
 
 
 def open_page(address: str, home: Path) -> None:
-    """Open a browser on a file that redirects to the address, because a command line would reveal the token.
+    """Open a browser on a file that redirects to the address. The address must not be on a command line, which
+    would reveal the token in it.
 
-    A new process with a restricted PATH searches the browser, so that no program of a project is started. Returns
-    when the browser's command ends, which may be when the user closes the browser.
+    A new process with a restricted PATH searches for the browser, so that no program of a project is started.
+    Returns when the command of the browser ends. That may be when the user closes the browser.
     """
     import html
     import subprocess
 
     from artoo.sandbox.reading.programs import own_environment, own_python, search_path
 
-    # The token must not appear in a command line, which other users of the machine can read.
+    # Other users of this machine can read command lines, so the token must not be in one.
     place = home / "web" / "open.html"
     target = html.escape(address, quote=True)
     with suppress(OSError):

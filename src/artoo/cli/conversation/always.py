@@ -9,11 +9,13 @@ from artoo.cli.results.result_view import permission_for
 from artoo.contracts.confirmation import AskedAct
 
 _KINDS = frozenset({"network", "credential", "recipient", "tool"})
-"""The operations that can be allowed forever. A project's skills, hooks and servers are approved by content."""
+"""The operations that can be allowed for ever. The skills, hooks and servers of a project are not among them,
+because they are approved by their content."""
 
 
 def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
-    """Return the lines that permit exactly these operations, or no line if one of them cannot be permitted so."""
+    """Return the permission lines for exactly these operations. Return no line if one of them cannot be permitted
+    by a line."""
     lines: list[str] = []
     for act in acts:
         line = permission_for(act)
@@ -24,7 +26,7 @@ def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
 
 
 def allow_always(lines: Iterable[str]) -> str:
-    """Add lines to `allow` in the configuration file, and return the file's path. Raises ConfigurationError."""
+    """Add lines to `allow` in the configuration file. Return the path of the file. Raises ConfigurationError."""
     from artoo.runtime.app.home import CONFIG_NAME, default_home
     from artoo.runtime.config.loader import checked, read_config
     from artoo.settings.text_file import bytes_of, decoded, put

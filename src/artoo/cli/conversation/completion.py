@@ -23,22 +23,23 @@ _MOST_TASKS = 20
 
 
 class ConversationCompleter(Completer):
-    """A completer for the word before the cursor."""
+    """Completes the word before the cursor."""
 
     def __init__(self, home: Path) -> None:
-        """Complete the ids of tasks in `home`, artoo's own directory."""
+        """Create a completer. `home`: artoo's own directory, whose tasks are completed by their ids."""
         self._home = home
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Offer slash commands at the beginning of a line, task ids after a command that takes one, else paths."""
+        """Offer slash commands at the beginning of a line, ids after a command that takes a task, and paths at any
+        other place."""
         line, word = document.text_before_cursor, document.get_word_before_cursor(WORD=True)
         if line.startswith("/") and " " not in line:
             names = dict.fromkeys((*SLASH_COMMANDS, *known_commands(self._home)))
             yield from (_of(name, line[1:]) for name in names if name.startswith(line[1:]))
             return
         command = SLASH_COMMANDS.get(line[1:].partition(" ")[0]) if line.startswith("/") else None
-        # Only the first argument of these commands is a task id.
+        # For these commands, only the first argument is the id of a task.
         if command in _NAMING_TASKS and len(line.split()) + line.endswith(" ") == 2:
             yield from self._tasks(word)
             return

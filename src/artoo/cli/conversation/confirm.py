@@ -2,8 +2,8 @@
 
 Reference: law 1.
 
-If a question is longer than the screen, its main parts are repeated directly above the prompt. Otherwise the author
-of a long text could push them out of sight by further lines.
+If a question is longer than the screen, its main parts are repeated right above the prompt. Otherwise the author of
+a long text could move them off the screen by adding lines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def _no_answer(columns: int, *, colours: bool) -> str:
 
 
 class Dialogue:
-    """Questions on `terminal`, answered on `keyboard`; both are terminals. Implements `ports.confirm.Confirm`."""
+    """Asks questions on `terminal` and reads the answers from `keyboard`, which are both terminals. Implements
+    `ports.confirm.Confirm`."""
 
     def __init__(self, keyboard: TextIO, terminal: TextIO) -> None:
         self._keyboard = Keyboard(keyboard)
@@ -54,7 +55,8 @@ class Dialogue:
 
     @contextmanager
     def over(self, display: Display, answer: Answer | None = None) -> Generator[None]:
-        """Let questions pause this display during the block. A review is shown below the text of `answer`."""
+        """While the block runs, pause this display for each question. A review is shown below the text that
+        `answer` returns."""
         self._display, self._answer = display, answer or _no_answer
         try:
             yield
@@ -62,7 +64,7 @@ class Dialogue:
             self._display, self._answer = Display(), _no_answer
 
     def refuse(self) -> None:
-        """Answer an open question with no, because the user wants to stop."""
+        """Answer the question that is open with no, because the user wants to stop."""
         self._keyboard.give_up()
 
     async def message(self, question: str) -> str | None:
@@ -74,13 +76,13 @@ class Dialogue:
             try:
                 said = await self._keyboard.read()
             finally:
-                # Without an answer, no Enter has ended the line of the question.
+                # If there was no answer, the line of the question has not been ended by Enter.
                 if not said:
                     self._screen.say("\n")
         return said.strip() if said else None
 
     def answered_elsewhere(self, request: ConfirmationRequest, given: Given) -> None:
-        """Print below the question that it was answered elsewhere, for example in the web UI."""
+        """Print below the question that it was answered in another window, for example in the web UI."""
         text = in_language(request.language)
         if isinstance(given.said, Words):
             said = given.said.text
@@ -89,7 +91,8 @@ class Dialogue:
         self._screen.say(f"\n{text('answered in the {where}: {said}', said=said, where=given.via)}\n")
 
     async def __call__(self, request: ConfirmationRequest) -> Consent | Choice | Words:
-        """Ask the user. An empty line and the end of input mean no, and keep the changes of a review."""
+        """Ask the user. An empty line, or the end of input, means no. After a review, it means that the changes are
+        kept."""
         async with self._turn, self._display.paused():
             self._keyboard.begin()
             if request.wants != "consent":
@@ -99,13 +102,14 @@ class Dialogue:
             return await self._answered(request)
 
     async def _in_words(self, request: ConfirmationRequest) -> Consent | Words:
-        """Ask for a line of text. For a plan, a clear yes or no is also an answer. The end of input means no."""
+        """Ask for a line of text. If the question is about a plan, a clear yes or no is an answer too. The end of
+        input means no."""
         text = in_language(request.language)
         self._screen.show(question_lines(request, request.details))
         self._keyboard.forget()
         of_plan = "Run it? [y]es, [n]o, or say what must be different: "
         self._screen.say(text(of_plan if request.wants == "plan" else "Your answer: "))
-        # An empty line answers a question in words, but never approves a plan.
+        # An empty line is an answer to a question in words, but it never approves a plan.
         said = await self._keyboard.read()
         line = said.strip()
         if not said or (request.wants == "plan" and not line):
@@ -127,7 +131,8 @@ class Dialogue:
         return decision
 
     def take_different(self) -> str:
-        """Return and clear the user's text about what must be different, from the last review, or an empty text."""
+        """Return the text in which the user has said, at the last review, what must be different. Clear it
+        afterwards. The text is empty if there was none."""
         said, self._different = self._different, ""
         return said
 
@@ -135,9 +140,9 @@ class Dialogue:
         text, lines = in_language(request.language), question_lines(request, request.details)
         in_sight = self._screen.fits(lines)
         self._screen.show(lines)
-        # Keys that were pressed before the question was shown do not count as an answer.
+        # Keys that were pressed before the question was shown are not read as an answer.
         self._keyboard.forget()
-        # The parts of a long question are repeated directly above the prompt.
+        # The main parts of a long question are repeated right above the prompt.
         beside = "".join(f"{line}\n" for line in question_lines(request, parts(request)))
         lines = lines_for(request.acts)
         ask = text("Allow it? [o]nce, for this [t]ask, [N]o: ")
@@ -155,7 +160,7 @@ class Dialogue:
                 return consent
 
     def _always(self, lines: tuple[str, ...], language: str) -> Consent:
-        """Add permission lines to the configuration. If that fails, the operation is allowed for this task."""
+        """Add permission lines to the configuration. If that fails, the operation is only allowed for this task."""
         text = in_language(language)
         try:
             said = text("allowed always, in {file}", file=allow_always(lines))
@@ -166,14 +171,15 @@ class Dialogue:
 
 
 def dialogue() -> Dialogue | None:
-    """Return the dialogue on this process's terminal, or None without a terminal, when every answer is no."""
+    """Return the dialogue on the terminal of this process. Return None if there is no terminal, because every
+    answer is no then."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return Dialogue(sys.stdin, sys.stderr)
 
 
 def question_lines(request: ConfirmationRequest, details: Iterable[str]) -> list[str]:
-    """Return the title, the source and these details as lines."""
+    """Return the lines with the title, the source and these details."""
     lines = [f"? {one_line(request.title)}"]
     if request.source is not None:
         text = in_language(request.language)

@@ -6,5 +6,6 @@ from artoo.words.result import HowTo
 
 
 def typed(talk: str = "-c") -> HowTo:
-    """Return the options and commands. `talk`: the option that continues a conversation, or "" inside one."""
+    """Return the options and commands that are suggested. `talk`: the option with which the user can continue the
+    conversation. It is "" inside a conversation."""
     return HowTo("--budget {}=…", "artoo config set {} …", f'artoo {talk} "…"' if talk else "")

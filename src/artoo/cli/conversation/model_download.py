@@ -15,7 +15,8 @@ _HOW = "fetch it with artoo model pull, or name a server: artoo config set model
 
 
 async def ask_to_download(config: Config) -> None:
-    """Ask whether the local model may be fetched, if a task here would fetch it and a user can answer.
+    """Ask whether the local model may be downloaded. The question is asked only if a task would download it and a
+    user can answer.
 
     Raises ModelUnreachable if the user refuses.
     """
@@ -34,7 +35,7 @@ async def ask_to_download(config: Config) -> None:
 
 
 def _missing(config: Config) -> tuple[str, int] | None:
-    """Return name and size of the local model if it serves a tier and is not on disk."""
+    """Return the name and the size of the local model. Return None if it is on disk or serves no tier."""
     from artoo.llm.embedded.store import ModelStore
 
     try:
@@ -45,7 +46,7 @@ def _missing(config: Config) -> tuple[str, int] | None:
             return None
         chosen = store.active() if named is None else store.find(named)
     except ConfigurationError:
-        return None  # the task reports the error
+        return None  # the task will report this error
     if isinstance(chosen, Path) or store.path_of(chosen).exists():
         return None
     return chosen.name, chosen.size

@@ -1,6 +1,6 @@
 """Expansion of the user's own slash commands and MCP prompts to requests, after approval of a project's.
 
-It works in a conversation and on the command line.
+This works in a conversation and on the command line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artoo.runtime.extensions.prompt_files import PromptFile, command_in, prompt
 
 
 def known_commands(home: Path) -> dict[str, PromptFile]:
-    """Return the user's slash commands that can be used here, or none if their folders cannot be read."""
+    """Return the user's slash commands that can be used here. Return none if their folders cannot be read."""
     try:
         return prompt_files(home, Path.cwd())
     except (ConfigurationError, OSError):
@@ -24,10 +24,10 @@ def known_commands(home: Path) -> dict[str, PromptFile]:
 
 
 async def as_request(text: str, home: Path, project: Path | None = None) -> str:
-    """Return the request that a slash command of the user expands to, and any other text unchanged.
+    """Return the request that results from a slash command of the user. Any other text is returned unchanged.
 
-    A project's command needs approval at its first use, and after each change. Raises ConfigurationError without
-    this approval.
+    A project's command needs approval at its first use, and after each change. Raises ConfigurationError if the
+    command is not approved.
     """
     named = command_in(text)
     if named is None:
@@ -44,9 +44,9 @@ async def as_request(text: str, home: Path, project: Path | None = None) -> str:
 
 
 async def _prompt_of_server(name: str, prompt: str, given: str) -> str:
-    """Return the text of a prompt of one of the user's MCP servers. Arguments have the form KEY=VALUE.
+    """Return the text of a prompt that one of the user's MCP servers offers. The arguments have the form KEY=VALUE.
 
-    Raises ConfigurationError if the server is unknown, or if an argument has another form.
+    Raises ConfigurationError if there is no such server, or if an argument has another form.
     """
     import shlex
 

@@ -17,9 +17,10 @@ _MOST_LOOKED_AT = 32
 
 
 def images_in(line: str) -> tuple[Path, ...]:
-    """Find the images whose full paths (or file URLs) are in the line, each once, in order.
+    """Return the images whose full paths (or file URLs) are in the line, each once, in order.
 
-    A bare file name does not count. For example, the model need not see the image for "rename a.png".
+    A file name without a directory does not count. In "rename a.png", for example, the model need not see the
+    image.
     """
     found = (path for path in _paths_in(line) if is_image(path))
     return tuple(dict.fromkeys(found))[:MOST_IMAGES]
@@ -27,14 +28,14 @@ def images_in(line: str) -> tuple[Path, ...]:
 
 def _paths_in(line: str) -> Iterator[Path]:
     for number, match in enumerate(_PATH.finditer(line)):
-        # A pasted listing may have thousands of paths, and each check reads the disk.
+        # A pasted listing may contain thousands of paths, and each check reads from the disk.
         if number == _MOST_LOOKED_AT:
             return
         single, double, bare = match.groups()
         written = single or double or re.sub(r"\\(.)", r"\1", bare)
         path = _path(written)
         if bare and not path.exists():
-            # Punctuation of the sentence may follow the path directly.
+            # Punctuation of the sentence may directly follow the path.
             path = _path(written.rstrip(".,;:!?)]}"))
         yield path
 

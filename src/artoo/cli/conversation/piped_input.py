@@ -1,6 +1,6 @@
 """Data piped into `artoo "…"`, with its limit of 16 MiB and its wait of three seconds.
 
-The data is material for the request, but not a part of its text.
+The data belong to the request, but are not a part of its text.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import stat
 import click
 
 LARGEST = 16 << 20
-"""The most bytes that are accepted. Larger data belongs in a file."""
+"""Maximum number of bytes that are accepted. Larger data should be in a file."""
 _PATIENCE = 3.0
-"""The seconds to wait for the first byte of a pipe. A pipe that a service manager left open never delivers any."""
+"""Number of seconds to wait for the first byte of a pipe. A pipe that a service manager left open never delivers a
+byte."""
 _PIECE = 1 << 16
 
 
 def piped_input(descriptor: int = 0) -> bytes:
-    """Return the data that is piped or redirected into this process, if any. Raises click.UsageError."""
+    """Return the data that are piped or redirected into this process, if there are any. Raises click.UsageError."""
     try:
         mode = os.fstat(descriptor).st_mode
-    except OSError:  # it is closed
+    except OSError:  # standard input is closed
         return b""
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
         return b""

@@ -17,14 +17,16 @@ from artoo.disk.whole import write_whole
 
 HISTORY_NAME = "history"
 LARGEST_HISTORY, KEPT_HISTORY = 256 * 1024, 64 * 1024
-"""Sizes in bytes. A history larger than the first is cut to its last entries, at most the second size."""
+"""Two sizes in bytes. If the history is larger than the first, it is shortened to its last entries, which have at
+most the second size."""
 
 
 class Prompt:
-    """A reader of lines from the terminal. The history file is readable by its owner only."""
+    """Reads lines from the terminal. Only the owner of the history file can read it."""
 
     def __init__(self, home: Path, status: Callable[[], str] | None = None) -> None:
-        """Show the text of `status` below the line. Alt-Enter inserts a line break; Ctrl-R searches the history."""
+        """Create the prompt, which shows the text of `status` below the line. Alt-Enter inserts a line break, and
+        Ctrl-R searches the history."""
         self._session: PromptSession[str] = PromptSession(
             history=_history(home / HISTORY_NAME),
             completer=ConversationCompleter(home),
@@ -36,7 +38,8 @@ class Prompt:
         self._beside: PromptSession[str] = PromptSession(history=self._session.history, erase_when_done=True)
 
     async def read(self) -> str | None:
-        """Read a line. Ctrl-C clears it. Returns None at the end of input, and for two Ctrl-C on an empty line."""
+        """Read a line. Ctrl-C clears it. Returns None at the end of input, or if Ctrl-C is pressed twice on an
+        empty line."""
         emptied = False
         while True:
             try:
@@ -49,13 +52,13 @@ class Prompt:
                 return None
 
     async def read_beside(self, growing: Callable[[], list[str]], status: Callable[[], str]) -> str | None:
-        """Read a line during a task. Returns None for Ctrl-C and the end of input.
+        """Read a line while a task runs. Returns None for Ctrl-C and at the end of input.
 
         The lines of `growing` and the text of `status` are shown above the line, and updated twice a second. They
         are erased afterwards.
         """
 
-        # A toolbar would not be shown on terminals that cannot report the cursor position.
+        # A toolbar is not used, because it is not shown on terminals that cannot report the position of the cursor.
         def message() -> FormattedText:
             columns = self._beside.output.get_size().columns - 1
             text = "".join(f"{chop_cells(line, columns)[0] if line else ''}\n" for line in growing())
@@ -69,7 +72,7 @@ class Prompt:
 
 
 def _keys() -> KeyBindings:
-    """Return the binding of Alt-Enter, which inserts a line break. Enter alone sends the text."""
+    """Return the key binding for Alt-Enter, which inserts a line break. Enter alone sends the text."""
     keys = KeyBindings()
 
     @keys.add("escape", "enter")
@@ -80,7 +83,7 @@ def _keys() -> KeyBindings:
 
 
 def _history(path: Path) -> History:
-    """Open the history file, or a history in memory if the home cannot be written."""
+    """Open the history file. If the home cannot be written, open a history in memory."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
@@ -91,10 +94,10 @@ def _history(path: Path) -> History:
 
 
 def shorten(path: Path) -> None:
-    """Cut a long history to its last whole entries. An entry begins with a line of the form `# time`."""
+    """Shorten a long history to its last complete entries. An entry begins with a line of the form `# time`."""
     if path.stat().st_size <= LARGEST_HISTORY:
         return
     kept = path.read_bytes()[-KEPT_HISTORY:]
-    # The cut may be inside an entry, and its rest would look like an entry of its own.
+    # The new beginning may be inside of an entry, and the remaining part would look like an entry of its own.
     start = kept.find(b"\n# ")
     write_whole(path, kept[start:] if start >= 0 else b"", sync=False)

@@ -38,7 +38,7 @@ from artoo.words.catalogue import Catalogue, in_language
 
 
 def converse(*, name: str | None = None, latest: bool = False) -> int:
-    """Run a conversation, which is new, named, or the latest. Returns the exit code."""
+    """Run a conversation. It is a new one, one with a name, or the latest one. Returns the exit code."""
     if not sys.stdout.isatty():
         raise click.UsageError('a conversation needs a terminal; give a request: artoo "…"')
     return asyncio.run(_converse(name, latest))
@@ -62,7 +62,7 @@ async def _converse(name: str | None, latest: bool) -> int:
 
 
 def _spoken(locale: str) -> str:
-    """Return the language tag of a locale such as `zh_CN.UTF-8`."""
+    """Return the language tag for a locale such as `zh_CN.UTF-8`."""
     return locale.partition(".")[0].replace("_", "-") or "en"
 
 
@@ -79,7 +79,7 @@ _ABOUT_TALK = frozenset(
 
 
 class Conversation:
-    """A conversation at the terminal. `sees`: if true, a configured model accepts images."""
+    """A conversation at the terminal. `sees`: true if a configured model accepts images."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Conversation:
                 return
 
     async def _own_command(self, line: str) -> None:
-        """Run the request that a slash command of the user expands to."""
+        """Run the request that results from a slash command of the user."""
         try:
             request = await as_request(line, self._home)
         except ArtooError as error:
@@ -139,7 +139,7 @@ class Conversation:
         await self._request(request)
 
     async def _request(self, request: str) -> None:
-        """Run one request. Errors are shown, and the conversation continues."""
+        """Run one request. An error is shown, and the conversation continues."""
         request, talk = without_marks(request), self._talk
         try:
             options = RunOptions(images=self._images(request), apply=talk.mode, plan=talk.plan, model=talk.model)
@@ -163,7 +163,7 @@ class Conversation:
             await self._request(different)
 
     def _images(self, request: str) -> tuple[Path, ...]:
-        """Print the names of pasted images, and return the images, or none if no model accepts images."""
+        """Print the names of the images in the line, and return them. Return none if no model accepts images."""
         found = images_in(request)
         for path in found:
             not_shown = "{name} is not shown to the model: none is said to take images (models.brain.images)"
@@ -171,13 +171,14 @@ class Conversation:
         return found if self._sees else ()
 
     async def _audit(self) -> None:
-        """Print the Auditor's report since its previous report."""
+        """Print the Auditor's report about the time since its previous report."""
         from artoo.cli.views.audit_view import report_lines
 
         show_lines(report_lines(await self._terminal.runtime.audit()))
 
     async def _go_back(self, command: SlashCommand, arguments: Sequence[str]) -> None:
-        """Handle /rewind (undo the last exchanges with their changes) and /fork (continue under another name)."""
+        """Run /rewind (which undoes the last exchanges with their changes) or /fork (which continues under another
+        name)."""
         config = load_config()
         try:
             if command is SlashCommand.FORK:
@@ -234,8 +235,9 @@ class Conversation:
 
 
 def _is_slash(word: str) -> bool:
-    """Check whether a word is a command (`/help`), and not the beginning of a request (`/etc/hosts`, `/tmp`)."""
+    """Return whether a word is a command (`/help`). If not, it is the beginning of a request (`/etc/hosts`,
+    `/tmp`)."""
     if not word.startswith("/") or "/" in word[1:]:
         return False
-    # An unknown word counts as a mistyped command, unless a file has that name.
+    # Any other word counts as a mistyped command, unless a file has that name.
     return word[1:] in SLASH_COMMANDS or not Path(word).exists()

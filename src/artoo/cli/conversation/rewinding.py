@@ -17,10 +17,12 @@ from artoo.sandbox.reading.programs import own_environment, own_python
 
 
 async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> None:
-    """Undo the last exchanges (1, or the given number), with their changes, and remove them from the conversation.
+    """Undo the last exchanges together with their changes, and remove them from the conversation. Their number is 1
+    or the argument.
 
-    From the latest task on, pending changes are discarded, and applied changes are undone. If a task cannot be
-    undone, its exchange and all earlier ones stay, and ConfigurationError is raised, as for an invalid number.
+    The latest task comes first. Its pending changes are discarded, and its applied changes are undone. If a task
+    cannot be undone, its exchange and all earlier ones stay, and ConfigurationError is raised. It is also raised
+    for an invalid number.
     """
     turns = session.exchanges
     dropped = turns[len(turns) - _count(arguments, len(turns)) :]
@@ -39,9 +41,9 @@ async def rewind(session: Session, config: Config, arguments: Sequence[str]) -> 
 
 
 def fork(session: Session, config: Config, arguments: Sequence[str]) -> Session:
-    """Return a new conversation that begins with a copy of this one. Arguments may be NAME and a number.
+    """Return a new conversation that begins with a copy of this one. The arguments may be NAME and a number.
 
-    The number is the count of last exchanges to leave out. Files and pending changes stay as they are. Raises
+    The number says how many of the last exchanges are left out. Files and pending changes stay as they are. Raises
     ConfigurationError if the name is taken.
     """
     turns = session.exchanges
@@ -58,7 +60,8 @@ def fork(session: Session, config: Config, arguments: Sequence[str]) -> Session:
 
 
 def _count(arguments: Sequence[str], most: int) -> int:
-    """Return the number of exchanges in the arguments, by default 1. Raises ConfigurationError."""
+    """Return the number of exchanges that the arguments contain. It is 1 if they contain none. Raises
+    ConfigurationError."""
     said = arguments[0] if arguments else "1"
     if not said.isdecimal() or not 1 <= int(said) <= most:
         raise ConfigurationError(f"{said!r} is no number of exchanges; this conversation has {most}")
@@ -66,7 +69,7 @@ def _count(arguments: Sequence[str], most: int) -> int:
 
 
 def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
-    """Return for each task a note on its applied and pending changes, such as `(applied)`. Blocks."""
+    """Return a note for each task about its applied and pending changes, such as `(applied)`. Blocks."""
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.undo import can_be_undone
     from artoo.workspace.directory import Workspaces
@@ -80,7 +83,7 @@ def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
     named = {(True, True): "(applied, and pending)", (True, False): "(applied)", (False, True): "(pending)"}
     ids = [turn.task_id or "" for turn in turns]
     states = {one: named.get((one in undoable, one in pending), "") for one in ids}
-    # A follow-up task has taken over earlier pending changes, so they are discarded with it.
+    # A follow-up task has taken over earlier pending changes, so these are discarded together with its own.
     places = Workspaces(config.home)
     whole = (one for one in ids if one in pending and continued(places.directory(one)) is not None)
     return states | {one: f"{states[one]}, with what was pending before" for one in whole}
@@ -91,6 +94,7 @@ def _verbs(state: str) -> list[str]:
 
 
 async def run_artoo(arguments: Sequence[str]) -> int:
-    """Run artoo in a new process on this terminal, because a process can open its stores only once."""
+    """Run artoo in a new process on this terminal. A process can open its stores only once, and this one has opened
+    them."""
     process = await asyncio.create_subprocess_exec(*own_python("-m", "artoo", *arguments), env=own_environment())
     return await process.wait()

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class SlashCommand(Enum):
-    """A slash command, with its line in /help and its default arguments."""
+    """A slash command, with its line in /help and the arguments that it has by default."""
 
     HELP = ("show this list", ())
     LOG = ("list and show the logs of tasks (artoo log)", ("list",))

@@ -1,6 +1,6 @@
 """Control of a task on this terminal, by typed messages and by interruption of its turn.
 
-Reference: SPEC 3.5.
+Reference: SPEC section 3.5.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ConfigurationError
 
-if TYPE_CHECKING:  # it loads every role
+if TYPE_CHECKING:  # not imported above, because the module loads every role
     from artoo.runtime.app.artoo import Artoo
 
 BY = "terminal"
 
 
 class Steering:
-    """The control of one running task from the terminal. `stop` asks the task to end."""
+    """Controls one running task from the terminal. `stop` asks the task to end."""
 
     def __init__(self, runtime: Artoo, view: TaskView, stop: Callable[[], None]) -> None:
         self._runtime = runtime
@@ -33,26 +33,27 @@ class Steering:
 
     @property
     def is_held(self) -> bool:
-        """Check whether the task waits for a message."""
+        """Return whether the task waits for a message."""
         return self._held.is_set()
 
     def hold(self) -> bool:
-        """Interrupt the turn. Returns False if no message could follow, or if the task waits for one already."""
+        """Interrupt the current turn. Returns False if the user could not send a message afterwards, or if the task
+        already waits for one."""
         view = self._view
-        # A hold without a way to answer would stop the task forever.
+        # Without a way to send a message, the interrupted task would wait for ever.
         busy = not view.state.task_id or view.question or view.stopping or view.state.result is not None
         if not self._can_answer or busy or self._held.is_set():
             return False
         try:
             self._runtime.hold(view.state.task_id, by=BY)
         except ConfigurationError:
-            # The task has just ended.
+            # the task has just ended
             return False
         self._held.set()
         return True
 
     def send(self, text: str) -> None:
-        """Send a message to the task, or print the reason if that fails."""
+        """Send a message to the task. If that fails, print the reason."""
         self._held.clear()
         try:
             self._runtime.send(text, self._view.state.task_id, by=BY)
@@ -61,7 +62,7 @@ class Steering:
 
     @asynccontextmanager
     async def asking(self, dialogue: Dialogue | None) -> AsyncGenerator[None]:
-        """Ask for a message with `dialogue` after each interruption of a turn, during the block."""
+        """While the block runs, ask for a message with `dialogue` after each interruption of a turn."""
         if dialogue is None:
             yield
             return
@@ -71,7 +72,7 @@ class Steering:
 
     @asynccontextmanager
     async def typed(self, reading: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-        """Run `reading`, which sends the typed lines, during the block."""
+        """While the block runs, run `reading`, which sends the lines that the user types."""
         self._can_answer = True
         async with beside(reading):
             yield
@@ -90,7 +91,7 @@ class Steering:
 
 @asynccontextmanager
 async def beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    """Run `work` during the block, and then cancel it. If `work` failed, its error is raised after the block."""
+    """Run `work` until the block ends, and then cancel it. If `work` fails, its error is raised after the block."""
     task = asyncio.ensure_future(work)
     try:
         yield

@@ -32,7 +32,7 @@ _COUNTS = tuple(name for name in Cost.model_fields if name != "money")
 
 @dataclass(slots=True)
 class Talk:
-    """The settings of a conversation, which slash commands change. None means the configured value."""
+    """The settings of a conversation, which the user changes by slash commands. None means the configured value."""
 
     config: Config
     text: Catalogue
@@ -42,7 +42,8 @@ class Talk:
     costs: list[Cost] = field(default_factory=list[Cost])
 
     def status(self) -> str:
-        """Return the line below the prompt, with model, project, mode, and used tokens."""
+        """Return the line below the prompt. It has the model, the project, the mode, and the number of used
+        tokens."""
         mode = self.mode or self.config.apply
         spent = sum(each.prompt_tokens + each.completion_tokens for each in self.costs)
         parts = (self._model(), Path.cwd().name, f"apply: {mode.value}", "plan first" if self.plan else "")
@@ -50,11 +51,12 @@ class Talk:
         return f" {DOT.join(part for part in (*parts, used) if part)}"
 
     def ended(self, result: FinalResult) -> None:
-        """Add the cost of an ended request."""
+        """Add the cost of a request that has ended."""
         self.costs.append(result.cost)
 
     def set_mode(self, arguments: Sequence[str]) -> None:
-        """Set and show the mode, which decides what takes effect unasked. Raises ConfigurationError."""
+        """Set the mode, and show it. The mode decides which changes are applied without approval. Raises
+        ConfigurationError."""
         if arguments:
             try:
                 self.mode = ApplyMode(arguments[0])
@@ -64,12 +66,12 @@ class Talk:
         show(f"apply: {(self.mode or self.config.apply).value}")
 
     def toggle_plan(self) -> None:
-        """Toggle whether plans are shown for approval before anything runs."""
+        """Switch on or off that plans are shown for approval before anything runs."""
         self.plan = not self.plan
         show("plans are shown before anything runs" if self.plan else "plans run at once")
 
     def show_cost(self) -> None:
-        """Show the total cost of this conversation's requests."""
+        """Show the cost of all requests of this conversation together."""
         whole = Cost()
         for each in self.costs:
             counts = {name: getattr(whole, name) + getattr(each, name) for name in _COUNTS}
@@ -81,7 +83,8 @@ class Talk:
         show(f"{requests}{DOT}{cost_line(whole, self.text, rounds=0)}")
 
     async def show_context(self, session: Session, runtime: Artoo) -> None:
-        """Show how much of this conversation the next request includes, and the models' context windows."""
+        """Show how much of this conversation the next request will contain, and the sizes of the models'
+        windows."""
         size = sum(len(turn.input) + len(turn.summary) for turn in session.turns)
         told, kept = len(session.turns), len(session.exchanges)
         lines = [f"{told} of {kept} exchanges, {size:,} characters, go with the next request"]
@@ -130,7 +133,7 @@ async def show_sessions(home: Path, here: Session) -> None:
 
 
 async def run_shell(command: str) -> None:
-    """Run a command of the user's own on this terminal, outside of any task."""
+    """Run a command that the user has typed, on this terminal and outside of any task."""
     if command.strip():
         process = await asyncio.create_subprocess_exec(os.environ.get("SHELL") or "/bin/sh", "-c", command)
         code = await process.wait()
@@ -139,7 +142,7 @@ async def run_shell(command: str) -> None:
 
 
 def without_marks(request: str) -> str:
-    """Return a request without the `@` of each `@path` whose file exists."""
+    """Return a request in which the `@` before the path of an existing file is removed."""
 
     def plain(match: re.Match[str]) -> str:
         return match[1] if Path(match[1]).exists() else match[0]

@@ -24,7 +24,7 @@ GROWING_LINES = 4
 
 
 class TalkDisplay(PlainDisplay):
-    """A display above the input line, which prints the model's text as it comes, and the lines of PlainDisplay.
+    """A display above the input line. It prints the model's text as it arrives, and the same lines as PlainDisplay.
 
     A block of the text (a paragraph, an item of a list, a table) is printed when it is complete, because its layout
     cannot change any more. `growing` is the block after it, which TypedLines shows as it is.
@@ -43,12 +43,12 @@ class TalkDisplay(PlainDisplay):
         return self._heard[self._printed :]
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Remove the input line during the block."""
+        """Remove the input line while the block runs."""
         return in_terminal()
 
     def update(self) -> None:
         """Print complete new blocks of the model's text, and then new facts."""
-        # `patch_stdout` replaces the stream while the input line is open.
+        # while the input line is open, `patch_stdout` replaces the stream
         self._stream = sys.stderr
         self._hear()
         super().update()
@@ -76,7 +76,7 @@ class TalkDisplay(PlainDisplay):
 
 
 class TypedLines:
-    """A reader of lines from `prompt` during a task."""
+    """Reads lines from `prompt` while a task runs."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._prompt = prompt
@@ -84,19 +84,20 @@ class TypedLines:
         self._display = TalkDisplay(self._view)
 
     def display(self, view: TaskView) -> TalkDisplay:
-        """Return the display that works with an open input line."""
+        """Return the display that is used while the input line is open."""
         self._view, self._display = view, TalkDisplay(view)
         return self._display
 
     @asynccontextmanager
     async def listening(self, steering: Steering) -> AsyncGenerator[None]:
-        """Read lines and send them to the task during the block."""
+        """While the block runs, read lines and send them to the task."""
         with patch_stdout(raw=True):
             async with steering.typed(self._read(steering)):
                 yield
 
     async def _read(self, steering: Steering) -> None:
-        """Send lines to the task. Ctrl-C or Ctrl-D interrupts the turn, and a second time ends the task."""
+        """Read lines and send them to the task. Ctrl-C or Ctrl-D interrupts the current turn. A second one ends the
+        task."""
         while True:
             line = await self._prompt.read_beside(self._growing, self._status)
             if line is None:

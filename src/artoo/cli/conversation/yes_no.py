@@ -12,19 +12,20 @@ _YES = frozenset(("y", "yes", "是", "好"))
 
 
 def is_yes(said: str) -> bool:
-    """Check whether a line is a clear yes."""
+    """Return whether a line is a clear yes."""
     return said.strip().casefold() in _YES
 
 
 def is_asked() -> bool:
-    """Check whether a user at a terminal can be asked."""
+    """Return whether a user at a terminal can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 async def agreed(question: str) -> bool:
-    """Ask a question. Only a clear yes counts as yes. An empty line and the end of input mean no.
+    """Ask a question. Return whether the answer is yes. Only a clear yes counts. An empty line, or the end of
+    input, means no.
 
-    Ctrl-C ends the wait at once, because the read does not block the event loop.
+    Ctrl-C ends the wait at once, because reading does not block the event loop.
     """
     click.echo(question, err=True, nl=False)
     return is_yes(await Keyboard(sys.stdin).read())

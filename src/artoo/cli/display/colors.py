@@ -1,6 +1,6 @@
 """The colours by meaning as SGR codes, and the cases without colour (`NO_COLOR`, no terminal).
 
-Each colour is used with a word or a sign of the same meaning.
+Each colour comes together with a word or a sign that has the same meaning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TextIO
 
 
 class Tone(StrEnum):
-    """The meaning of a colour. The value is its SGR code (ECMA-48), which every terminal supports."""
+    """The meaning of a colour. Its value is the SGR code (ECMA-48) of the colour, which every terminal supports."""
 
     HEAD = "1"
     DANGER = "1;31"
@@ -25,7 +25,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """A painter that colours text, or leaves it unchanged."""
+    """Colours text, or leaves it unchanged if colours are off."""
 
     colours: bool = False
 
@@ -35,6 +35,6 @@ class Paint:
 
 
 def is_plain(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Check whether colours and redrawing are unwanted or impossible."""
+    """Return whether colours and redrawing are not wanted or not possible."""
     dumb = environ.get("TERM", "").lower() in ("", "dumb", "unknown")
     return bool(environ.get("NO_COLOR")) or dumb or not stream.isatty()

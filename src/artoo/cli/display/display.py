@@ -22,25 +22,26 @@ class Progress(StrEnum):
 
 
 class Display:
-    """The base class for displays of a running task, which shows nothing."""
+    """The base class of displays of a running task. It shows nothing itself."""
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Show the task during the block, and restore the terminal afterwards."""
+        """Show the task while the block runs. Restore the terminal afterwards."""
         yield
 
     def paused(self) -> AbstractAsyncContextManager[None]:
-        """Stop drawing during the block, while something else uses the terminal."""
+        """Stop drawing while the block runs, because something else uses the terminal."""
         return nullcontext()
 
     def update(self) -> None:
-        """Show changes of the task's state."""
+        """Show what has changed in the task's state."""
 
 
 def display_for(
     wanted: Progress, stream: TextIO, view: TaskView, environ: Mapping[str, str] | None = None
 ) -> Display:
-    """Choose the display for a stream. `auto` means live on a capable terminal, and plain otherwise."""
+    """Return the display for a stream. With `auto` it is a live display if the terminal allows it, and plain lines
+    otherwise."""
     from artoo.cli.display.plain import PlainDisplay
 
     given = os.environ if environ is None else environ

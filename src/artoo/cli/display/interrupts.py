@@ -1,6 +1,6 @@
 """The handling of Ctrl-C and signals, which interrupt the turn, then the task, then the command.
 
-The turn is interrupted if that is possible.
+The current turn is interrupted only if the task can be steered.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from typing import Any, Self
 from artoo.cli.commands.exit_codes import INTERRUPTED
 
 GRACE_SECONDS = 1.0
-"""How long clean-up may take at an exit. After this time the process ends without waiting for it."""
+"""Number of seconds that the clean-up at an exit may take. After that, the process ends without waiting for the
+clean-up."""
 
 SHOW_CURSOR = "\x1b[?25h"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """The signal handling of one command. Use it as a context manager in the command's asyncio task.
+    """Handles the signals of one command. Use it as a context manager in the command's asyncio task.
 
-    During a task, the first SIGINT interrupts the present turn, if the task can be steered. The next signal asks
-    the task to end, and the next one cancels the command. Between tasks, SIGINT does nothing in a conversation,
-    because the prompt reads the key. Any other signal cancels the command. If cancelling takes longer than a
-    second, the process exits, after making the cursor visible.
+    While a task runs, the first SIGINT interrupts its current turn, if the task can be steered. The second one asks
+    the task to end, and the third one cancels the command. Between the tasks of a conversation, SIGINT does
+    nothing, because the prompt reads the key itself. Any other signal cancels the command. If cancelling takes
+    longer than a second, the process makes the cursor visible and exits.
     """
 
     def __init__(self, *, conversation: bool = False) -> None:
@@ -57,7 +58,8 @@ class Interrupts:
 
     @contextmanager
     def during(self, stop: Callable[[], object], hold: Callable[[], bool] | None = None) -> Generator[None]:
-        """Handle signals for the block's task. `stop` asks it to end; `hold` interrupts its turn if possible."""
+        """Handle signals for the task that runs in the block. `stop` asks it to end. `hold` interrupts its turn if
+        that is possible."""
         self._stop, self._asked = stop, False
         self._hold = hold or _cannot
         try:
@@ -66,18 +68,18 @@ class Interrupts:
             self._stop, self._hold = None, _cannot
 
     def _on_signal(self, number: int, _: object) -> None:
-        """Pass a signal to the event loop, and start the timer if the command must end.
+        """Pass a signal to the event loop. If the command must end, also start the timer.
 
-        `add_signal_handler` is not used, because its handlers wait for the loop, which a clean-up may block.
+        `add_signal_handler` is not used. Its handlers wait for the event loop, which a clean-up may block.
         """
         assert self._loop is not None
         if self._ends_command(number):
             self._leave_soon()
-        # A signal handler may run between any two instructions, so the state is changed only in the loop.
+        # A signal handler may run between any two instructions, so only the event loop changes the state.
         self._loop.call_soon_threadsafe(self._received, number)
 
     def _ends_command(self, number: int) -> bool:
-        """Check whether the next signal must end the command, because no task is left to stop."""
+        """Return whether the next signal ends the command, because there is no task left to stop."""
         if self._stop is not None:
             return self._asked
         return not self._conversation or number != signal.SIGINT
@@ -92,7 +94,7 @@ class Interrupts:
             self._command.cancel()
 
     def _leave_soon(self) -> None:
-        """End the process after `GRACE_SECONDS`, or immediately at the second call."""
+        """End the process after `GRACE_SECONDS`. At the second call, end it at once."""
         if self._leaving is not None:
             leave()
         self._leaving = threading.Timer(GRACE_SECONDS, leave)
@@ -106,7 +108,7 @@ def _cannot() -> bool:
 
 
 def leave() -> None:
-    """Exit immediately. Nothing is left half written, because results and files are written atomically."""
+    """End the process at once. No file is left half written, because results and files are written atomically."""
     if sys.stderr.isatty():
         sys.stderr.write(SHOW_CURSOR + "\n")
         sys.stderr.flush()

@@ -11,7 +11,8 @@ LONGEST_ANSWER = 4_096
 
 
 class Keyboard:
-    """The user's keyboard, for one reader at a time. An empty text means the end of input or a wish to stop."""
+    """The user's keyboard, which only one reader can use at a time. An empty text means the end of input, or that
+    the user wants to stop."""
 
     def __init__(self, source: TextIO) -> None:
         self._source = source
@@ -19,22 +20,22 @@ class Keyboard:
         self._given_up = False
 
     def begin(self) -> None:
-        """Prepare for a new question, which an earlier Ctrl-C does not end."""
+        """Prepare for a new question. An earlier Ctrl-C does not end it."""
         self._given_up = False
         self.forget()
 
     def forget(self) -> None:
-        """Drop earlier input, because it was not an answer to the present question."""
+        """Drop what was typed before, because it was no answer to the present question."""
         termios.tcflush(self._source.fileno(), termios.TCIFLUSH)
 
     def give_up(self) -> None:
-        """Answer the present read and all reads until `begin` with an empty text."""
+        """Return an empty text from the current read, and from all reads until `begin` is called."""
         self._given_up = True
         if self._answer is not None and not self._answer.done():
             self._answer.set_result("")
 
     async def read(self) -> str:
-        """Read the next line with its line end, or an empty text at the end of input."""
+        """Read the next line with its line end. Return an empty text at the end of input."""
         if self._given_up:
             return ""
         loop = asyncio.get_running_loop()
@@ -58,5 +59,5 @@ def _read(descriptor: int) -> str:
     try:
         return os.read(descriptor, LONGEST_ANSWER).decode("utf-8", "replace")
     except OSError:
-        # The terminal was closed.
+        # the terminal was closed
         return ""

@@ -1,6 +1,6 @@
 """The live display of a running task, with its redraw rate and its numbers of visible rows.
 
-It is redrawn in place and erased at the task's end.
+It is redrawn in place, and erased at the end of the task.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from artoo.words.shown import duration
 
 FRAMES_PER_SECOND = 8
 ECHOED = 3
-"""The columns of `^C` and the cursor after it, which the terminal itself prints."""
+"""Number of columns for `^C` and the cursor after it. The terminal itself prints `^C`."""
 LINES_CHECKLIST = 5
 LINES_PRINTED = 3
-"""The number of last output lines of running commands that are shown."""
+"""Number of last lines of output that are shown for each running command."""
 WORDS_SHOWN = 4_000
-"""The last characters of the model's text that are split into lines, eight times a second."""
+"""Number of last characters of the model's text that are split into lines, eight times a second."""
 ROWS_BESIDES_SUBTASKS = 6 + LINES_CHECKLIST + 2 * LINES_PRINTED
-"""The lines for the request, past rounds, phase, cost, hint, checklist and output."""
+"""Number of lines for everything except subtasks: the request, past rounds, the phase, the cost, a hint, the
+checklist and output."""
 
 
 class LiveDisplay(Display):
-    """A display that is drawn eight times a second on standard error, and erased at the end."""
+    """A display on standard error that is drawn eight times a second and erased at the end."""
 
     def __init__(self, console: Console, view: TaskView) -> None:
         self._console = console
@@ -49,7 +50,7 @@ class LiveDisplay(Display):
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        """Show the display during the block (in the event loop), and always restore the terminal afterwards."""
+        """Show the display while the block runs (in the event loop). Always restore the terminal afterwards."""
         self._begin()
         try:
             yield
@@ -58,7 +59,7 @@ class LiveDisplay(Display):
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None]:
-        """Erase the display during the block, and draw it again afterwards."""
+        """Erase the display while the block runs. Draw it again afterwards."""
         if self._live is None:
             yield
             return
@@ -69,7 +70,7 @@ class LiveDisplay(Display):
             self._begin()
 
     def _begin(self) -> None:
-        """Start a new `Live` object, because restarting the old object would erase text that was printed since."""
+        """Start a new `Live` object. Restarting the old one would erase text that was printed in between."""
         self._live = Live(
             console=self._console,
             auto_refresh=False,
@@ -90,13 +91,15 @@ class LiveDisplay(Display):
             live.stop()
 
     def _tick(self, live: Live) -> None:
-        """Draw one frame, and schedule the next on the event loop. A thread could see a half-changed state."""
+        """Draw one frame, and schedule the next one on the event loop. A thread is not used, because it could see a
+        state that is changed only in part."""
         live.refresh()
         self._frame += 1
         self._next = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._tick, live)
 
     def draw(self) -> RenderableType:
-        """Build one frame: the request, a line per past round, the subtasks of the present round, and the cost."""
+        """Return one frame. It has the request, a line for each past round, the subtasks of the present round, and
+        the cost."""
         view, state = self._view, self._view.state
         present = view.rounds[-1] if view.rounds else None
         rows: list[RenderableType] = [_row(view.intent, "bold")]
@@ -119,7 +122,8 @@ class LiveDisplay(Display):
             rows.append(_row("  " + view.text("Ctrl-C again exits at once"), "dim"))
         last = rows[-1]
         if isinstance(last, Line):
-            # The terminal prints ^C after the last row. If ^C began a new row, erasing would leave one row behind.
+            # The terminal prints ^C after the last row. If ^C began a new row, this row would remain when the
+            # display is erased.
             last.truncate(max(1, self._console.width - ECHOED), overflow="ellipsis")
         return Group(*rows)
 
@@ -144,12 +148,12 @@ class LiveDisplay(Display):
         return _row(f"  {self._spin()} {self._view.phase}  {self._waited(self._view.since)}", "cyan")
 
     def _waited(self, since: float) -> str:
-        """Format the time since `since`, or return an empty text if it is less than a second."""
+        """Format the time that has passed since `since`. Return an empty text if it is less than a second."""
         elapsed = self._view.clock() - since
         return duration(elapsed * 1000, whole=True) if elapsed >= 1 else ""
 
     def _subtasks(self, present: Round) -> RenderableType:
-        """Build a line for each subtask. If there is no room for all, running subtasks are preferred."""
+        """Return a line for each subtask. If there is no room for all, running subtasks are chosen first."""
         text = self._view.text
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=3, no_wrap=True)
@@ -157,7 +161,7 @@ class LiveDisplay(Display):
         table.add_column(ratio=4, no_wrap=True, overflow="ellipsis")
         table.add_column(no_wrap=True, justify="right", min_width=7)
         room = max(3, self._console.height - ROWS_BESIDES_SUBTASKS - 2)
-        # Running subtasks are chosen first, but the chosen rows keep the order of the plan.
+        # running subtasks are chosen first, but the chosen lines stay in the order of the plan
         ordered = sorted(present.subtasks.values(), key=lambda one: (not one.at_work, one.number))
         shown = sorted(ordered[:room], key=lambda one: one.number)
         for subtask in shown:
@@ -186,7 +190,7 @@ class LiveDisplay(Display):
         )
 
     def _activity(self, subtask: Subtask) -> str:
-        """Describe the subtask's present or latest operation, or the reason of its failure."""
+        """Describe the current or the latest operation of a subtask, or the reason why the subtask failed."""
         text = self._view.text
         if subtask.stage is Stage.WAITING:
             return text("waiting")
@@ -227,5 +231,5 @@ def _in_sight(items: Sequence[ChecklistItem]) -> Sequence[ChecklistItem]:
 
 
 def _row(content: str, style: str = "") -> Line:
-    """Return a line that is truncated to the width, never wrapped."""
+    """Return a line that is shortened to the width and never wrapped."""
     return Line(content, style=style, no_wrap=True, overflow="ellipsis")

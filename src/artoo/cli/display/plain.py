@@ -15,14 +15,16 @@ from artoo.contracts.shortened import shortened
 from artoo.tasklog.state import Stage, Subtask
 
 LONGEST = 160
-"""The most characters of a line. A long reason is cut here, because the result has the whole of it."""
+"""Maximum number of characters of a line. A long reason is shortened here, because the result contains all of
+it."""
 
 _INTENT = 80
-"""The most characters of a subtask's intent, which may be a whole request, so that its outcome still fits."""
+"""Maximum number of characters of a subtask's intent, so that its outcome fits into the same line. An intent may be
+a whole request."""
 
 
 class PlainDisplay(Display):
-    """A display that prints each fact once: rounds, outcomes, corrections, decisions and problems."""
+    """A display that prints each fact once. Facts are rounds, outcomes, corrections, decisions and problems."""
 
     def __init__(self, stream: TextIO, view: TaskView) -> None:
         self._stream = stream
@@ -37,7 +39,7 @@ class PlainDisplay(Display):
             if key not in self._said:
                 self._said.add(key)
                 short = shortened(line, LONGEST)
-                # An identical line after the last one would tell the reader nothing.
+                # A line that equals the last one is not printed, because it would tell the reader nothing.
                 if short == self._last:
                     continue
                 self._last = short
@@ -49,24 +51,25 @@ class PlainDisplay(Display):
     def _write(self, rows: str) -> None:
         if self._full:
             return
-        # An encoding error must not stop the task, so other characters become `?`.
+        # An encoding error must not stop the task, so characters that the encoding lacks become `?`.
         encoding = self._stream.encoding or "utf-8"
         try:
             self._stream.write(rows.encode(encoding, "replace").decode(encoding) + "\n")
             self._stream.flush()
         except BrokenPipeError:
-            # The reader of standard error has gone, which ends the command.
+            # The reader of standard error has ended, which ends the command too.
             raise
         except OSError:
-            # If the disk under `2> FILE` is full, progress cannot be shown, but the task continues.
+            # If the disk is full (in `2> FILE`), the progress cannot be shown, but the task continues.
             self._full = True
 
     def _columns(self) -> int:
-        """Return the columns of the terminal. For a pipe, return enough columns for every line."""
+        """Return the number of columns of the terminal. For a pipe, return a number that is enough for every
+        line."""
         return shutil.get_terminal_size().columns if self._stream.isatty() else LONGEST + len("artoo: ")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        """Yield every fact so far with a unique key."""
+        """Yield every fact so far, each with a unique key."""
         view, text = self._view, self._view.text
         if view.fetch.running:
             yield view.fetch.line, view.fetch.line
@@ -107,7 +110,8 @@ class PlainDisplay(Display):
                 yield f"{where} {subtask.number} end", f"{head}: {FAILED} {failed}"
 
     def _answered(self, subtask: Subtask) -> str:
-        """Describe a finished subtask. A subtask without criteria is judged only with the whole task."""
+        """Describe a subtask that has ended. A subtask without criteria is judged only together with the whole
+        task."""
         text = self._view.text
         if not subtask.judged:
             return f"{WAITING} {text('an answer')}"

@@ -1,6 +1,6 @@
 """Start a task from the terminal, show its messages in a display, and ask its questions.
 
-The messages update a `TaskView`, which a display shows.
+The messages of the task update a `TaskView`, which the display shows.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from artoo.ports.confirm import Confirm
 from artoo.ports.printing import Printed
 from artoo.runtime.config.model import Config
 
-if TYPE_CHECKING:  # it loads every role
+if TYPE_CHECKING:  # not imported above, because the module loads every role
     from artoo.cli.conversation.typed_lines import TypedLines
     from artoo.runtime.app.artoo import Artoo
 
 
 @asynccontextmanager
 async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = None) -> AsyncGenerator[Artoo]:
-    """Open the runtime, which reports downloads and output to `aside`, and asks for approval by `confirm`.
+    """Open the runtime. It reports downloads and output to `aside`, and asks for approval by `confirm`.
 
-    Raises ModelUnreachable if no model server is set up, and the user refuses to download the local model.
+    Raises ModelUnreachable if no model server is configured and the user refuses to download the local model.
     """
     from artoo.runtime.app.artoo import Artoo
 
@@ -47,7 +47,7 @@ async def open_runtime(config: Config, aside: Aside, confirm: Confirm | None = N
 
 @contextmanager
 def _said_how_to_go_on(view: TaskView) -> Generator[None]:
-    """Print how to resume the task, if the command is cancelled before the task's end."""
+    """If the command is cancelled before the task has ended, print how to resume the task."""
     try:
         yield
     except asyncio.CancelledError:
@@ -58,7 +58,7 @@ def _said_how_to_go_on(view: TaskView) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The objects that a terminal needs to run tasks. `on_message` is called with every message."""
+    """The objects with which tasks are run on a terminal. `on_message` is called with every message."""
 
     runtime: Artoo
     interrupts: Interrupts
@@ -78,11 +78,13 @@ async def follow_task(
     line: TypedLines | None = None,
     on_message: Callable[[Envelope], None] | None = None,
 ) -> tuple[FinalResult, TaskView]:
-    """Show the messages of a task on `stream` (by default standard error) until its end, and let Ctrl-C stop it.
+    """Show the messages of a task on `stream` (by default standard error) until the task ends. Ctrl-C stops the
+    task.
 
-    `title` is shown until the request is known. Questions pause the display. `on_message` replaces the callback of
-    `terminal`. `numbers` is as in TaskView. `line` is the input line of a conversation, which stays open during the
-    task. Without it, Ctrl-C asks for a message in the dialogue. Raises ProtocolError if the stream has no result.
+    `title` is shown until the text of the request is known. The display is paused for questions. `on_message`
+    replaces the callback in `terminal`. `numbers` has the same meaning as in TaskView. `line` is the input line of
+    a conversation, which stays open while the task runs. Without it, the dialogue asks for a message after Ctrl-C.
+    Raises ProtocolError if the stream has no result.
     """
     aside, dialogue, on_message = terminal.aside, terminal.dialogue, on_message or terminal.on_message
     view = TaskView(fetch=aside.fetch, numbers=numbers, answered=dialogue is not None)
@@ -112,7 +114,7 @@ async def follow_task(
                 view.hear(envelope)
                 display.update()
                 if view.stopping and isinstance(envelope.payload, UserRequest):
-                    # The user asked to stop before the task began, so it is interrupted now.
+                    # the user asked to stop before the task began, so the task is interrupted now
                     terminal.runtime.interrupt()
                 if on_message is not None:
                     on_message(envelope)

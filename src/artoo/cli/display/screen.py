@@ -16,12 +16,12 @@ from artoo.cli.display.line_wrap import MARK, PLAIN_MARK, fold_marked, fold_pros
 from artoo.cli.display.sanitize import print_json, printable, show_as_it_is
 
 NARROWEST, WIDEST = 60, 200
-"""The limits of a layout's width in columns. A narrower terminal wraps the lines itself."""
+"""Minimum and maximum width of a layout in columns. A narrower terminal wraps the lines itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A terminal with its colours."""
+    """A terminal, and the colours that are used on it."""
 
     stream: TextIO
     paint: Paint
@@ -32,25 +32,27 @@ class Screen:
         return cls(stream, Paint(colours=not is_plain(stream, os.environ)))
 
     def say(self, text: str) -> None:
-        """Write safe text, wrapped between words. Characters that the encoding lacks are escaped."""
+        """Write text that is safe to print, wrapped between words. Characters that the encoding lacks are
+        escaped."""
         encoding = self.stream.encoding or "ascii"
-        # If the encoding lacks the mark, its escape would be longer than the wrapping assumes.
+        # If the encoding lacked the mark, it would be escaped and then be longer than the wrapping assumes.
         has_mark = MARK.encode(encoding, "ignore").decode(encoding) == MARK
         text = fold_marked(text, self.size().columns, MARK if has_mark else PLAIN_MARK)
         self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self.stream.flush()
 
     def show(self, lines: Iterable[str]) -> None:
-        """Write lines, and add a line end to each."""
+        """Write lines. A line end is added to each."""
         self.say("".join(f"{line}\n" for line in lines))
 
     def fits(self, lines: Iterable[str]) -> bool:
-        """Check whether all lines fit on the screen at once, with room for a question below them."""
+        """Return whether all lines, and a question below them, fit on the screen at the same time."""
         size = self.size()
         return rows_of(lines, size.columns) < size.lines - 1
 
     def size(self) -> os.terminal_size:
-        """Return the present columns and rows. Some terminals report 0, which the usual size replaces."""
+        """Return the present numbers of columns and rows. Some terminals report 0, which is replaced by the usual
+        size."""
         usual = shutil.get_terminal_size()
         try:
             own = os.get_terminal_size(self.stream.fileno())
@@ -60,17 +62,17 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return the number of columns for the layout of text."""
+        """Return the number of columns for which text is laid out."""
         return min(max(self.size().columns, NARROWEST), WIDEST)
 
 
 def show_lines(
     lines: Iterable[str], stream: TextIO | None = None, *, prose: bool = False, painted: bool = False
 ) -> None:
-    """Print lines on standard output or `stream`. Unless `painted` is true, invisible characters are escaped.
+    """Print lines on standard output, or on `stream`. Unless `painted` is true, invisible characters are escaped.
 
-    In a pipe each line stays whole. On a terminal a long line is wrapped between words, and continuation rows have
-    a mark, because a name with many blanks could look like several lines. With `prose`, rows have no mark.
+    In a pipe, a line is never wrapped. On a terminal, a long line is wrapped between words. Continuation rows have
+    a mark, because a name with many blanks could look like several lines. With `prose`, they have no mark.
     """
     text = "\n".join(lines)
     text = text if painted else printable(text)

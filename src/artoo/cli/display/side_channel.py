@@ -11,7 +11,7 @@ MEGABYTE = 1_000_000
 
 
 def _nothing() -> None:
-    """Ignore a change."""
+    """Ignore a change in the progress."""
 
 
 def _unseen(printed: Printed) -> None:
@@ -20,7 +20,8 @@ def _unseen(printed: Printed) -> None:
 
 @dataclass(slots=True)
 class Fetch:
-    """The download of a model. The runtime calls the object with the bytes done, the total, and the phase."""
+    """The download of a model. The runtime calls the object with the number of bytes done, the number of all bytes,
+    and the phase."""
 
     done: int = 0
     total: int = 0
@@ -33,12 +34,12 @@ class Fetch:
 
     @property
     def running(self) -> bool:
-        """Check whether a download runs."""
+        """Return whether a download is running."""
         return self.done < self.total
 
     @property
     def share(self) -> float:
-        """Return the downloaded fraction, from 0 to 1."""
+        """Return the fraction that is downloaded, from 0 to 1."""
         return self.done / self.total if self.total else 0.0
 
     @property
@@ -49,11 +50,12 @@ class Fetch:
 
 @dataclass(slots=True)
 class Aside:
-    """The receiver of one runtime's reports. The display of the present task sets `printed`."""
+    """Receives the reports of one runtime about downloads and output. The display of the present task sets
+    `printed`."""
 
     fetch: Fetch = field(default_factory=Fetch)
     printed: Callable[[Printed], None] = _unseen
 
     def on_output(self, printed: Printed) -> None:
-        """Pass the output of a command to the present display."""
+        """Pass the output of a command on to the present display."""
         self.printed(printed)

@@ -1,6 +1,6 @@
 """The symbols, the spinner, and the format of cost, money and loss in the display.
 
-A terminal without Unicode shows `?` for each symbol.
+A terminal without Unicode shows `?` in place of a symbol.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from artoo.words.shown import duration
 MATCHED, FAILED, WAITING, OPEN = "✓", "✗", "·", "○"
 BULLET, ARROW, DOT, BAR = "•", "→", " · ", "│"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-"""The animation frames for a running operation."""
+"""The frames of the animation that shows that an operation is running."""
 
 
 def loss_line(decided: Decided, text: Catalogue) -> str:
@@ -28,14 +28,15 @@ def loss_line(decided: Decided, text: Catalogue) -> str:
 
 
 def round_line(decided: Decided, text: Catalogue, *, numbers: bool) -> str:
-    """Describe the decision after a round. With `numbers`, add the figures of the control law."""
+    """Describe the decision at the end of a round. With `numbers`, the figures of the control law are added."""
     if numbers:
         return loss_line(decided, text)
     return f"{ARROW} {led_to(decided, text)}"
 
 
 def money_text(money: Money, text: Catalogue) -> str:
-    """Format money as `0.0123 USD`, with the number of unpriced calls. A small amount is never rounded to zero."""
+    """Format an amount of money as `0.0123 USD`, with the number of calls that have no price. A small amount is
+    never rounded to zero."""
     amount = f"{money.amount:,.2f}" if money.amount >= 1 else f"{Decimal(f'{money.amount:.3g}'):f}"
     shown = f"{amount} {money.currency}"
     if money.unpriced_calls:

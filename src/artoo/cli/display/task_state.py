@@ -33,17 +33,17 @@ PHASES = {
     Phase.SETTLING: "reading what it changed",
     Phase.ENDED: "reading what it changed",
 }
-"""The description of each phase. While subtasks run, their own lines are shown instead."""
+"""The description of each phase. While subtasks run, their own lines are shown in its place."""
 
 _Progress = tuple[object, ...]
 
 
 @dataclass(slots=True)
 class TaskView:
-    """The state of a task, and further data for the display.
+    """The state of a task, with additional data for the display.
 
-    `clock` returns seconds, by which elapsed times are measured. `answered`: if true, a user can answer questions.
-    `numbers`: if true, rounds are shown with the figures of the control law.
+    `clock` returns seconds, by which times are measured. `answered`: true if a user can answer questions.
+    `numbers`: true to show the figures of the control law for each round.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -61,9 +61,9 @@ class TaskView:
     _title: str = ""
     _stopped: bool = False
     _printed: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """The last output lines of running calls, by the id of the operation."""
+    """The last lines of output of the calls that are running, by the id of the call."""
     _since: dict[str, tuple[_Progress, float]] = field(default_factory=dict[str, tuple[_Progress, float]])
-    """The progress of each subtask of the present round, and the time of its last change."""
+    """The progress of each subtask in the present round, and the time at which it last changed."""
 
     def __post_init__(self) -> None:
         self.started = self.since = self.clock()
@@ -101,12 +101,12 @@ class TaskView:
         return rendered(safe, columns)
 
     def stop(self) -> None:
-        """Record that the user asked to stop."""
+        """Record that the user has asked to stop."""
         self._stopped = True
         self.since = self.clock()
 
     def hear(self, envelope: Envelope) -> None:
-        """Apply one message to the state."""
+        """Update the state by one message."""
         payload, phase, rounds = envelope.payload, self.phase, len(self.state.rounds)
         self.state.apply(envelope)
         if isinstance(payload, UserRequest):
@@ -115,7 +115,7 @@ class TaskView:
             self.text = in_language(payload.language)
         elif isinstance(payload, ExecutionResult) and payload.verbatim and payload.output.strip():
             self.printed_by_tools.append(payload.output.strip())
-        # The lines of ended calls are removed, because they would otherwise stay for the whole task.
+        # The lines of a call that has ended are removed, because they would otherwise be kept for the whole task.
         for act in [act for act in self._printed if act not in self.state.running]:
             del self._printed[act]
         if self.phase != phase:
@@ -128,13 +128,13 @@ class TaskView:
                 self._since[subtask.subtask_id] = progress, self.clock()
 
     def hear_printed(self, printed: Printed) -> None:
-        """Store the last output lines of a command of this task."""
+        """Store the last lines of output of one of this task's commands."""
         if printed.task_id == self.state.task_id and printed.act in self.state.running:
             self._printed[printed.act] = tuple(printable(uncoloured(line).expandtabs()) for line in printed.lines)
 
     @property
     def rounds(self) -> list[Round]:
-        """Return the rounds that got a plan, accepted or refused."""
+        """Return the rounds in which a plan was made, whether it was accepted or refused."""
         return [each for each in self.state.rounds if each.planned]
 
     @property
@@ -144,12 +144,12 @@ class TaskView:
 
     @property
     def stopping(self) -> bool:
-        """Check whether the task was asked to stop, or is stopped."""
+        """Return whether the task was asked to stop, or is stopped already."""
         return self._stopped or self.state.stopping
 
     @property
     def phase(self) -> str:
-        """Describe the present phase, or return an empty text if the lines of the subtasks show it."""
+        """Describe the present phase. Return an empty text if the lines of the subtasks show it."""
         text = self.text
         if self.stopping:
             return text("stopping; collecting the results so far")
@@ -169,7 +169,7 @@ class TaskView:
 
     @property
     def question(self) -> str:
-        """Return the question that waits for the user. Without a user, no question is shown."""
+        """Return the question that the user has not answered yet. If no user can answer, no question is shown."""
         asked = self.state.question
         if asked is None:
             return ""
@@ -196,14 +196,15 @@ class TaskView:
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """Return the verdicts of the last round with evidence, on which the decision is based."""
+        """Return the verdicts of the last round with their evidence. The decision about the round is based on
+        them."""
         judged = (each for each in reversed(self.state.rounds) if each.evidence is not None and not each.refused)
         last = next(judged, None)
         return () if last is None else last.verdicts
 
     @property
     def cost(self) -> Cost:
-        """Return the cost so far, as counted from the messages."""
+        """Return the cost so far, added up from the messages."""
         state = self.state
         return Cost(
             llm_calls=state.model_calls,
@@ -215,22 +216,23 @@ class TaskView:
         )
 
     def printed(self, subtask: Subtask) -> tuple[str, ...]:
-        """Return the last lines that the subtask's running command has printed."""
+        """Return the last lines that the running command of a subtask has printed."""
         return () if subtask.running is None else self._printed.get(subtask.running.act, ())
 
     def working_since(self, subtask: Subtask) -> float:
-        """Return the time of the subtask's last progress, in seconds of `clock`."""
+        """Return the time at which the subtask last made progress, in seconds of `clock`."""
         return self._since.get(subtask.subtask_id, ((), self.since))[1]
 
 
 def command_of(subtask: Subtask) -> str:
-    """Describe the running call, or return an empty text if no call runs."""
+    """Describe the call that is running. Return an empty text if there is none."""
     call = subtask.running
     return "" if call is None else one_line(f"{call.tool}: {call.input}")
 
 
 def activity_of(subtask: Subtask) -> str:
-    """Describe the latest ended call, with its status unless that is `ok`, or return an empty text without one."""
+    """Describe the latest call that has ended, with its status unless that is `ok`. Return an empty text if there
+    is none."""
     call = subtask.ended
     if call is None:
         return ""

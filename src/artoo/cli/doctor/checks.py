@@ -1,6 +1,6 @@
 """General checks of `artoo doctor`, such as system, home, free space, configuration and prompt texts.
 
-Each check is a function that returns a finding, and changes nothing.
+Each check is a function that returns a finding and changes nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from artoo.runtime.config.loader import APPLY_ALL, load_config
 from artoo.runtime.config.model import Config
 
 ROOM_NEEDED = 200 * 1000 * 1000
-"""The least free bytes that logs, memory and staged changes need."""
+"""Minimum number of free bytes for logs, memory and staged changes."""
 
 
 class State(StrEnum):
-    """The severity of a finding: `fail` means that artoo cannot work."""
+    """The severity of a finding. `fail` means that artoo cannot work."""
 
     OK = "ok"
     WARN = "warn"
@@ -37,7 +37,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report. `remedy` is the advice to the user, and is empty if nothing needs to be done."""
+    """One line of the report of `artoo doctor`. `remedy` is the advice to the user. It is empty if nothing needs to
+    be done."""
 
     name: str
     state: State
@@ -57,7 +58,7 @@ def system() -> Finding:
 
 
 def home(directory: Path) -> Finding:
-    """Check that artoo's own directory exists or can be created, is writable, and is private."""
+    """Check that artoo's own directory exists or can be made, can be written, and is private."""
     existing = _existing(directory)
     if not existing.is_dir():
         return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
@@ -75,7 +76,7 @@ def home(directory: Path) -> Finding:
 
 
 def apply(config: Config) -> Finding:
-    """Report which changes take effect without approval."""
+    """Report which changes are applied without approval."""
     if config.apply is not ApplyMode.ALL:
         return Finding(
             "apply", State.OK, f"{config.apply} ({APPLY_ALL} approves everything, for containers and CI)"
@@ -85,7 +86,8 @@ def apply(config: Config) -> Finding:
 
 
 def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:
-    """Check the configuration file and the environment. The configuration is None if they cannot be used."""
+    """Check the configuration file and the environment. The configuration is None if the file or the environment
+    cannot be used."""
     try:
         config = load_config(environ)
     except ConfigurationError as error:
@@ -97,7 +99,7 @@ def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding,
 
 
 def texts() -> Finding:
-    """Compare the texts of the prompts with their hashes."""
+    """Compare the texts of the prompts with the hashes in their manifest."""
     try:
         require_shipped()
     except ConfigurationError as error:
@@ -116,7 +118,7 @@ def workspace(config: Config) -> Finding:
 
 
 def disk(directory: Path, model_bytes: int) -> Finding:
-    """Check the free disk space, also for a model that is still to be downloaded (`model_bytes`)."""
+    """Check the free disk space. A model that must still be downloaded needs `model_bytes` of it."""
     existing = _existing(directory)
     free, needed = shutil.disk_usage(existing).free, ROOM_NEEDED + 2 * model_bytes
     detail = f"{free / 1e9:,.1f} GB free"
@@ -144,5 +146,5 @@ def terminal(environ: Mapping[str, str]) -> Finding:
 
 
 def _existing(path: Path) -> Path:
-    """Return the path, or the nearest directory above it that exists."""
+    """Return the path if it exists. Otherwise return the nearest directory above it that does."""
     return next((one for one in (path, *path.parents) if one.exists()), path)

@@ -15,11 +15,12 @@ from artoo.runtime.config.model import Config
 
 PATIENCE_SECONDS = 5.0
 SHOWN = 5
-"""The most models of a server that are named if the configured model is not among them."""
+"""Maximum number of models of a server that are named if the configured model is not among them."""
 
 
 async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Finding], int]:
-    """Check each tier (once if both share a model). Returns the findings and the bytes to download."""
+    """Check the model of each tier, or only one if both tiers have the same. Returns the findings, and the number
+    of bytes to be downloaded."""
     chosen: dict[TierName, EndpointSettings | None] = {}
     findings: list[Finding] = []
     for tier in TIERS:
@@ -38,7 +39,7 @@ async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Findi
 
 
 async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
-    """Ask a server for its list of models, which uses no tokens."""
+    """Request the list of models from a server, which uses no tokens."""
     from artoo.llm.http import HttpTransport
 
     name, where = f"model {tier}", f"{settings.model} at {settings.base_url} ({settings.source})"
@@ -54,7 +55,7 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
         await transport.close()
     if reply.status in (401, 403):
         return Finding(name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable")
-    # A server without a list of models may still answer requests, so that is only a warning.
+    # A server without such a list may still answer requests, so this is only a warning.
     if reply.status >= 400:
         return Finding(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
     if reply.body is None:
@@ -68,14 +69,15 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
 
 
 def _served(body: Json) -> list[str]:
-    """Return the models that a server lists (`{"data": [{"id": …}]}`)."""
+    """Return the models in a server's list (`{"data": [{"id": …}]}`)."""
     listed = body.get("data") if isinstance(body, dict) else None
     entries = listed if isinstance(listed, list) else []
     return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
 
 
 def embedded(config: Config) -> tuple[Finding, int]:
-    """Check the local model: its file and its hash. Returns the finding and the bytes to download."""
+    """Check the file of the local model, and its hash. Returns the finding, and the number of bytes to be
+    downloaded."""
     store = ModelStore(config.home)
     if config.embedded.model is not None and all(known.name != config.embedded.model for known in store.known):
         return _own_file(store, Path(config.embedded.model).expanduser()), 0

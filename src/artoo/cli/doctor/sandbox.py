@@ -1,6 +1,6 @@
 """`artoo doctor` on the sandbox backend in use, its limits, and better backends that do not work here.
 
-Reference: law 1.
+Reference: Law 1.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MEANINGS: dict[BackendName, str] = {
 
 
 async def sandbox(home: Path) -> list[Finding]:
-    """Return the backend in use, and every better one that does not work here."""
+    """Return findings about the backend in use, and about every better one that does not work here."""
     from artoo.sandbox.backends.select import diagnose
 
     return [*findings_of(await diagnose(home)), await _bounds(), *_kept(home)]
 
 
 async def _bounds() -> Finding:
-    """Report whether the kernel or artoo itself limits the memory and processes of commands."""
+    """Report whether the kernel limits the memory and the processes of commands, or only artoo itself."""
     from artoo.sandbox.limits.cgroup import group_parent
 
     found = await asyncio.to_thread(group_parent)
@@ -44,7 +44,7 @@ async def _bounds() -> Finding:
 
 
 def _kept(home: Path) -> list[Finding]:
-    """Warn if pending changes would be lost at a reboot, because the home is in memory."""
+    """Warn if pending changes would be lost when the machine restarts, because the home is in memory."""
     from artoo.sandbox.reading.mount_table import MountTable
 
     if not MountTable.read().in_memory(os.fsencode(home.resolve())):
@@ -54,7 +54,8 @@ def _kept(home: Path) -> list[Finding]:
 
 
 def findings_of(backends: Sequence[BackendDiagnosis]) -> list[Finding]:
-    """Return the findings about `backends`, which are sorted best first. The first backend that works is used."""
+    """Return the findings about `backends`, which are sorted from the best to the worst. The first backend that
+    works is used."""
     findings: list[Finding] = []
     for one in backends:
         if one.works:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def servers(config: Config) -> list[Finding]:
-    """Check the MCP servers: their settings, and whether their programs exist."""
+    """Check the settings of the MCP servers, and whether their programs exist."""
     from artoo.runtime.app.mcp import own_servers
 
     try:
@@ -30,7 +30,7 @@ def servers(config: Config) -> list[Finding]:
 
 
 async def team(config: Config) -> list[Finding]:
-    """Check the standing agents: changed identities, and mistakes in their HEARTBEAT.md."""
+    """Check the standing agents for changed identities, and for mistakes in their HEARTBEAT.md."""
     from artoo.agents.identity.folders import FOLDER
 
     if not (config.home / FOLDER).is_dir():
@@ -49,7 +49,7 @@ async def _agents(config: Config) -> AsyncGenerator[Finding]:
         agents, problems = await roster(office)
     for each in agents:
         if each.state in (Standing.FOLDER_GONE, Standing.RETIRED):
-            # The problems below include the missing folder, with a remedy.
+            # The problems below mention a missing folder too, together with a remedy.
             continue
         ready = each.state in (Standing.READY, Standing.PAUSED)
         detail = each.state + (f": {each.detail}" if each.detail else "")

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def current_home() -> Path:
-    """Return artoo's own directory, which is `ARTOO_HOME` or else `~/.artoo`."""
+    """Return artoo's own directory, which is `ARTOO_HOME` if that is set, or else `~/.artoo`."""
     from artoo.runtime.app.home import default_home
 
     return default_home(os.environ)
 
 
 def current_store() -> StoreAddress | None:
-    """Return the address of the shared store, or None if none is configured. Raises ConfigurationError."""
+    """Return the address of the shared store. Return None if none is configured. Raises ConfigurationError."""
     from artoo.runtime.config.loader import load_config
     from artoo.store.address import parse
 

@@ -37,12 +37,13 @@ _WHERE = "artoo status lists the pending changes"
 
 
 def settling_commands(one: Pending, name: str) -> dict[str, str]:
-    """Return the commands that show, apply or discard pending changes, by verb. `name` is the task's name."""
+    """Return the commands that show, apply or discard pending changes, by their verbs. `name` is the name of the
+    task."""
     if one.outdated:
         return {"discard": f"artoo discard {name}"}
     if one.on_board and not one.forsaken:
         return _on_the_board(one, name)
-    # If there is a conflict, nothing would be applied without --rest.
+    # If there is a conflict, nothing is applied without --rest.
     apply = f"artoo apply {name}{' --rest' if one.conflicts else ''}"
     if one.stands == BoardState.FAILED:
         again = {"again": f"artoo task move {name} pending WHY"}
@@ -52,7 +53,7 @@ def settling_commands(one: Pending, name: str) -> dict[str, str]:
 
 
 def _on_the_board(one: Pending, name: str) -> dict[str, str]:
-    """Return the commands for a task of the team, whose changes a review approves or rejects."""
+    """Return the commands for a task of the team, whose changes are approved or rejected by a review."""
     looks = {"diff": f"artoo diff {name}", "show": f"artoo task show {name}"}
     if one.cut_off and one.stands != BoardState.REVIEW:
         return looks
@@ -61,7 +62,8 @@ def _on_the_board(one: Pending, name: str) -> dict[str, str]:
 
 
 def all_waiting(config: Config) -> tuple[Pending, ...]:
-    """List all pending changes, oldest first, after recovery of interrupted operations. Raises SandboxError."""
+    """List all pending changes, oldest first. Before that, interrupted operations are recovered. Raises
+    SandboxError."""
     from artoo.runtime.changes.find_pending import pendings
     from artoo.runtime.changes.startup_recovery import recover_earlier
 
@@ -77,9 +79,10 @@ def all_waiting(config: Config) -> tuple[Pending, ...]:
 def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False) -> Pending:
     """Return the pending task whose id begins with `task`.
 
-    `task` None means the latest task, or, with `only`, the only task. Tasks that ended are preferred.
+    If `task` is None, return the latest task. With `only`, return the only task instead. Tasks that have ended are
+    preferred.
 
-    Raises ConfigurationError if no task fits, or more than one.
+    Raises ConfigurationError if no task fits, or if more than one does.
     """
     if task is None:
         if not found:
@@ -96,9 +99,11 @@ def the_task(task: str | None, found: tuple[Pending, ...], *, only: bool = False
 def task_and_paths(
     task: str | None, paths: tuple[str, ...], found: tuple[Pending, ...]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Split the words into task and paths. The first word is a path unless the id of a pending task begins with it.
+    """Split the words into a task and paths. The first word is a path, unless the id of a pending task begins with
+    it.
 
-    However, a first word in the form of an id, which is no file here, names a task without pending changes.
+    If the first word has the form of an id, and no file here has that name, it names a task without pending
+    changes.
     """
     if task is None or not found or any(one.task_id.startswith(task) for one in found):
         return task, paths
@@ -117,16 +122,18 @@ async def with_the_task(
     only: bool = False,
     applying: bool | None = False,
 ) -> T:
-    """Run `work` with the pending task and the paths that the user typed. The task may be of another machine.
+    """Run `work` with the pending task and the paths that the user has typed. The task may be one of another
+    machine.
 
-    `paths` None: the command takes no paths. `applying`: true to apply the changes, None to discard them. Raises
-    ConfigurationError like `the_task`, and if a word may be a task or a path, or a path is empty, because an unset
-    variable must not select everything.
+    If `paths` is None, the command takes no paths. `applying`: true if the changes are to be applied, None if they
+    are to be discarded. Raises ConfigurationError in the same cases as `the_task`. Also raises it if a word may be
+    a task or a path, or if a path is empty, because a variable that is not set must not select everything.
     """
     typed = () if paths is None else (*([task] if task else []), *paths)
     if empty := [path for path in typed if not path.strip("/")]:
         raise ConfigurationError(f"{empty[0]!r} names no change of a task; artoo diff lists the changes")
-    # The changes of another machine are not pending here, so their files are fetched during the command.
+    # The changes of another machine are not pending here, so their files are fetched for the duration of the
+    # command.
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):
         from artoo.team.by_hand import brought
 
@@ -149,12 +156,12 @@ async def with_the_task(
 
 
 async def _is_path(task: str, pending: Pending) -> bool:
-    """Check whether the word that names the task is also a path that the task changed.
+    """Return whether the word that names the task is also a path that the task changed.
 
-    At present all ids begin with 01, which may be the name of a folder. The longer names that artoo prints for
-    tasks are not ambiguous in practice.
+    All ids at present begin with 01, which may also be the name of a folder. The longer names that artoo prints for
+    tasks are practically never ambiguous.
     """
-    # Pending changes in an older format cannot be read.
+    # pending changes in an older format cannot be read
     if pending.outdated:
         return False
     review, here = await pending.diff(), Here()
@@ -162,7 +169,7 @@ async def _is_path(task: str, pending: Pending) -> bool:
 
 
 def waiting_lines(found: tuple[Pending, ...], home: Path) -> list[str]:
-    """Describe each pending task by its name, request, changes, times and commands."""
+    """Describe each pending task by its name, its request, its changes, times, and the commands for it."""
     lines: list[str] = []
     for one in found:
         name = name_at(home, one.task_id)
@@ -192,7 +199,7 @@ def _cut_off(one: Pending) -> str:
 
 
 def waiting_object(one: Pending) -> JsonObject:
-    """Return the description of a pending task as a JSON object."""
+    """Return a pending task as a JSON object."""
     from artoo.cli.results.result_json import iso
     from artoo.words.settling import waiting
 

@@ -1,6 +1,6 @@
 """Redaction of secrets in standard error, error messages and JSON output, as in the logs.
 
-Reviews and answers are printed without redaction, because the user could not judge them with parts removed.
+Reviews and answers are printed without redaction, because the user could not judge them if parts were missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def say(text: str) -> None:
 
 
 def outward(text: str) -> str:
-    """Return `text` with secrets redacted, which are found by known values and by format."""
+    """Return `text` with secrets redacted. Secrets are recognised by their known values and by their format."""
     return _redactor().text(text)
 
 

@@ -18,16 +18,17 @@ from artoo.words.settling import not_yet, waiting
 
 
 def exit_code(result: FinalResult, *, strict: bool = False) -> int:
-    """Return the exit code: 0 done (perhaps with gaps), 4 done with pending changes, 1 abandoned, 3 no model,
+    """Return the exit code: 0 done (perhaps not completely), 4 done with pending changes, 1 abandoned, 3 no model,
     5 a question, 130 interrupted.
 
-    `strict`: if true, an incomplete or unverified result has exit code 1.
+    `strict`: true if a result that is incomplete or not verified has exit code 1.
     """
     if result.directive is not Directive.ABANDON:
         if strict and (result.open or result.unmet or result.assurance is Assurance.UNVERIFIED):
             return FAILED
         return PENDING if result.changes.waits else ACCEPTED
-    # An abandoned task has the exit code of its reason. Reasons without an own code are failures.
+    # An abandoned task has the exit code of the reason for which it was abandoned. If there is none for this
+    # reason, the code is that of a failure.
     codes = {
         StoppedBy.NO_MODEL: NO_MODEL,
         StoppedBy.QUESTION: NEEDS_INPUT,
@@ -37,9 +38,10 @@ def exit_code(result: FinalResult, *, strict: bool = False) -> int:
 
 
 def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> str:
-    """Format the result as one line of JSON, for programs. `verdicts` are the last verdicts of subtasks and task.
+    """Return the result as one line of JSON for programs. `verdicts` are the last verdicts on the subtasks and on
+    the task.
 
-    The field `answer` also mentions pending changes. The field `pending` has the commands for them.
+    The field `answer` also mentions pending changes. The field `pending` contains the commands for them.
     """
     words = result_words(result.language)
     return json.dumps(
@@ -75,13 +77,14 @@ def as_json(result: FinalResult, verdicts: Sequence[CriterionVerdict] = ()) -> s
 
 
 def settled_object(settled: Settled, exclude: set[str] | None = None) -> dict[str, object]:
-    """Return the state of applied and pending changes as JSON, with all applied paths, and times in ISO 8601."""
+    """Return the state of applied and pending changes as JSON. It contains all applied paths, and times in ISO
+    8601."""
     named: dict[str, object] = {"applied": list(settled.took_effect), "expires_at": iso(settled.expires_at)}
     return settled.model_dump(mode="json", exclude=exclude) | named
 
 
 def _not_yet(result: FinalResult) -> str:
-    """Return the sentence that the answer's changes are pending, or an empty text if none are pending."""
+    """Return the sentence that changes of the answer are pending. Return an empty text if none are."""
     changes = result.changes
     if not changes.waits:
         return ""
@@ -91,7 +94,7 @@ def _not_yet(result: FinalResult) -> str:
 
 
 def _pending(result: FinalResult) -> dict[str, object] | None:
-    """Return the commands for pending changes and their expiry, or None if there are none."""
+    """Return the commands for pending changes, and when the changes expire. Return None if there are none."""
     changes = result.changes
     if not changes.waits:
         return None
@@ -104,5 +107,5 @@ def _pending(result: FinalResult) -> dict[str, object] | None:
 
 
 def iso(seconds: float | None) -> str | None:
-    """Format a time (seconds since the epoch) as ISO 8601. Returns None for None."""
+    """Format a time (seconds since the epoch) in ISO 8601. Returns None for None."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,6 +1,6 @@
 """The text of a result on the terminal, with the answer first, then assurance, unmet criteria and cost.
 
-The facts after the answer come from code.
+Code, not a model, determines the facts that follow the answer.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ from artoo.words.result import ResultWords, result_words
 from artoo.words.shown import uncoloured
 
 LISTED = 20
-"""The most entries of a list that are shown. The rest are counted. Unmet criteria are always all shown."""
+"""Maximum number of entries of a list that are shown. Further entries are only counted. Unmet criteria are an
+exception, because all of them are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The text of a result. `name` is the task's id, or a unique beginning of it.
+    """The text of a result. `name` is the id of the task, or a beginning of it that is unique.
 
-    `terminal`: if true, the answer is made safe for a terminal; the other lines are always safe. `columns`: the
-    width at which lines are wrapped, or 0 for no wrapping. `talk`: the option that continues this conversation.
+    `terminal`: true to make the answer safe for a terminal. The other lines are always safe. `columns`: the width
+    to which lines are wrapped. 0 means that they are not wrapped. `talk`: the option with which the user can
+    continue the conversation.
     """
 
     result: FinalResult
@@ -50,11 +52,12 @@ class Ending:
 
     @property
     def text(self) -> Catalogue:
-        """Return the catalogue of the display's language."""
+        """Return the message catalogue for the language of the display."""
         return self.view.text
 
     def lines(self) -> str:
-        """Return the whole text, with the reason of a stop, the answer, unmet criteria, and facts."""
+        """Return the whole text. It has the reason why the task stopped, the answer, the unmet criteria, and the
+        facts."""
         stopped, answer = one_line(self.words.why_stopped(self.result)), uncoloured(self.result.output).strip()
         if not answer and not stopped:
             answer = self.text("(no output)")
@@ -69,11 +72,12 @@ class Ending:
 
     @property
     def words(self) -> ResultWords:
-        """Return the sentences about results."""
+        """Return the message catalogue with the sentences about results."""
         return result_words(self.text.language)
 
     def _gaps(self) -> Iterable[str]:
-        """Yield unmet criteria, withheld operations, next steps, and partial results of an abandoned task."""
+        """Yield the unmet criteria, the withheld operations, the next moves, and what an abandoned task has
+        reached."""
         yield self._unmet()
         if self.result.directive is Directive.ABANDON:
             yield self._listed(self.text("Reached"), self.result.done, BULLET)
@@ -82,7 +86,8 @@ class Ending:
         yield self._listed(self.text("Next"), self.words.could(self.result, typed(self.talk)), ARROW)
 
     def _unmet(self) -> str:
-        """List every failed criterion with its reason and the accountable role. The list is never shortened."""
+        """List every failed criterion with its reason and the role that is accountable for it. The list is never
+        shortened."""
         failed = self.words.failed(self.result)
         if not failed:
             return ""
@@ -104,7 +109,7 @@ class Ending:
         return "\n".join(lines)
 
     def _facts(self) -> str:
-        """List the facts that code has checked, independently of the answer, one per line."""
+        """List the facts that code has checked, one per line. They do not depend on the answer."""
         settled = SettledLines(self.result.changes, self.text, self.name, self.here, self.paint)
         known = (one_line(self.words.fact(fact)) for fact in self.result.facts)
         lines = [self._assurance(), *known, *settled.lines()]
@@ -117,19 +122,21 @@ class Ending:
         return "\n".join(line for line in lines if line)
 
     def _earlier(self) -> Iterable[str]:
-        """Yield the pending changes of earlier requests of the conversation, with the command to apply them."""
+        """Yield the pending changes of earlier requests of the conversation, with the command that applies them."""
         words = self.text
         for turn in self.view.state.history:
             if not turn.waits:
                 continue
-            if turn.here and self.result.changes.state != "none":  # this task has taken over those changes
+            # this task has taken over the changes of that request
+            if turn.here and self.result.changes.state != "none":
                 continue
             command = words("apply it: {command}", command=self.paint(f"artoo apply {turn.task_id}", Tone.HEAD))
             waits = words("Pending your approval: {what}", what=one_line(listed(turn.waits)))
             yield f"{waits}{DOT}{command}"
 
     def _assurance(self) -> str:
-        """Return a line on how far the answer is verified, unless the facts already say that it is not."""
+        """Return a line about how far the answer is verified. Return none if the facts already say that it is not
+        verified."""
         result = self.result
         unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
         if result.directive is Directive.ABANDON or not unsaid:
@@ -140,13 +147,13 @@ class Ending:
 
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:
-    """Return the command-line options that would have allowed these operations."""
+    """Return the options of the command line that would have allowed these operations."""
     lines = (f"--allow {shlex.quote(line)}" for line in map(permission_for, acts) if line is not None)
     return list(dict.fromkeys(lines))[:LISTED]
 
 
 def permission_for(act: AskedAct) -> str | None:
-    """Return the permission line for exactly this operation, or None if no line can permit it."""
+    """Return the permission line for exactly this operation. Return None if no line can permit it."""
     from artoo.runtime.app.run_options import check_policy_line
 
     line = f"{act.verb} {act.target.partition(' ')[0] if act.verb == 'tool' else act.target}"

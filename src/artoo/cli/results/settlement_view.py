@@ -22,7 +22,7 @@ from artoo.words.shown import local_time
 
 
 def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: str) -> str:
-    """Replace the paths in a reason that names conflicts by short paths."""
+    """Replace the paths in a reason by short paths. The reason names paths in conflict."""
     from artoo.words.settling import met
 
     if not conflicts:
@@ -32,7 +32,7 @@ def from_here(reason: str, conflicts: Sequence[Conflict], here: Here, language: 
 
 
 def _only_times(change: ClassifiedChange) -> bool:
-    """Check whether a change affects only metadata such as times, which a user would not notice."""
+    """Return whether only metadata, such as times, were changed, which a user would not notice."""
     return change.kind is ChangeKind.METADATA and change.change_class is ChangeClass.SILENT
 
 
@@ -42,7 +42,7 @@ def _depth(path: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SettledLines:
-    """The lines about a task's changes. `name` is a unique beginning of the task's id."""
+    """The lines about the changes of a task. `name` is a beginning of the task's id that is unique."""
 
     settled: Settled
     text: Catalogue
@@ -51,7 +51,8 @@ class SettledLines:
     paint: Paint
 
     def lines(self) -> Iterable[str]:
-        """Yield the applied files, the pending changes, and the data that was sent from this machine."""
+        """Yield lines about the applied files, the pending changes, and the data that were sent from this
+        machine."""
         yield from self._files()
         yield from self._waits()
         if self.settled.went_out:
@@ -59,7 +60,7 @@ class SettledLines:
         yield from (f"  {one_line(sent)}" for sent in self.settled.went_out)
 
     def _files(self) -> Iterable[str]:
-        """Yield the files that were created, changed and removed, and the command that undoes this."""
+        """Yield the files that were created, changed and removed, and the command that undoes these changes."""
         settled = self.settled
         listed = {one.path for one in settled.changes} if settled.state == "applied" else set[str]()
         before = [path for path in settled.applied if path not in listed]
@@ -94,7 +95,7 @@ class SettledLines:
             yield f"git {self.here.short(where)}: {plain(told(changes, self.text.language))}"
 
     def _moves(self, moved: Mapping[str, str]) -> str:
-        """List moved paths. Files in a moved directory are left out."""
+        """List the paths that were moved. If a directory was moved, the files in it are left out."""
         whole = [path for path in sorted(moved, key=_depth) if path.rpartition("/")[0] not in moved]
         shown = [f"{self.here.short(path)} {ARROW} {self.here.short(moved[path])}" for path in whole]
         more = len(shown) - PATHS_SHOWN
@@ -114,7 +115,7 @@ class SettledLines:
             others = [conflict_hint(self.name, self.text)]
         else:
             yield self.paint(self.text("Pending your approval: {what}", what=what), Tone.WAITS)
-            # If there is a conflict, nothing would be applied without --rest.
+            # If there is a conflict, nothing is applied without --rest.
             rest = " --rest" if changes.conflicts else ""
             command = self.paint(f"artoo apply {self.name}{rest}", Tone.HEAD)
             yield "  " + self.text("apply it: {command}", command=command)
@@ -129,9 +130,11 @@ class SettledLines:
 
 
 def later_lines(afterwards: Afterwards, name: str, language: str, *, on_board: bool) -> Iterable[str]:
-    """Yield the later history of a task's changes, oldest first, and the commands for still pending changes.
+    """Yield the events in the history of a task's changes after its end, oldest first. Commands follow if changes
+    are still pending.
 
-    `name` is the task's name in commands, or the name of the board task under which the changes are pending.
+    `name` is the name of the task in commands. If the changes are pending under a board task, it is the name of
+    that one.
     """
     text = in_language(language)
     for one in afterwards.became:

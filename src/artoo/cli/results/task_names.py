@@ -1,6 +1,6 @@
 """The short names of tasks, which are unique beginnings of ids.
 
-A name is a short but unique beginning of the task's id.
+A name is a beginning of the task's id that is as short as possible and still unique.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from pathlib import Path
 from artoo.runtime.app.task_ids import short_name
 
 ID_SHOWN = 13
-"""The number of characters of an id in a list, which contain the whole time stamp of a UUIDv7."""
+"""Number of characters of an id in a list. They contain the whole time stamp of a UUIDv7."""
 
 
 def name_at(home: Path, task_id: str) -> str:
-    """Return the shortest beginning of a task's id that no other pending, logged or undoable task shares."""
+    """Return the shortest beginning of a task's id that no other task has. The other tasks are those that are
+    pending, logged or can be undone."""
     from artoo.tasklog.layout import tasks_directory
     from artoo.workspace.commit import tasks_with_records
     from artoo.workspace.directory import Workspaces

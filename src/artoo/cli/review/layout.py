@@ -1,6 +1,6 @@
 """The text of a review, with signs and colours by class, diffs, and the most paths of a harmless class.
 
-Dangerous changes are listed path by path, never folded. Every line is printable.
+Each dangerous change is listed with its path. Such changes are never summarised. Every line is printable.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ from artoo.words.repositories import Group, apart, group_of, is_object, meaning,
 from artoo.words.settling import CLASSES, counted, why
 
 MOST_NAMED = 12
-"""The most paths of a harmless class in the overview. The rest are counted, and all are in the diff."""
+"""Maximum number of paths of a harmless class in the overview. Further ones are only counted. The diff contains all
+of them."""
 
 MOST_BESIDE = 5
-"""The most paths of a dangerous class that are repeated close to the question. The full list is above it."""
+"""Maximum number of paths of a dangerous class that are repeated close to the question. The complete list is above
+the question."""
 
 ROWS_BESIDE = 3
-"""The most rows of a class in this repetition, so that all classes and the question fit on a small screen."""
+"""Maximum number of rows for a class in this repetition, so that all classes and the question fit on a small
+screen."""
 
 LONGEST_BESIDE = 60
-"""The most characters of a path in this repetition, and of its meaning."""
+"""Maximum number of characters of a path in this repetition, and of its meaning."""
 
 SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.DELETION: ("-", Tone.DANGER),
@@ -55,15 +58,15 @@ SIGNS: dict[ChangeClass, tuple[str, Tone]] = {
     ChangeClass.EDIT: ("~", Tone.WAITS),
     ChangeClass.SILENT: ("+", Tone.MADE),
 }
-"""The sign and the tone of each class of changes, which are always shown with the name of the class."""
+"""The sign and the tone of each class of changes. They are always shown together with the name of the class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of a review for `width` columns, with paths relative to `here`.
+    """The layout of a review. It is for `width` columns, and its paths are relative to `here`.
 
-    `opened_by` is the command that lists a directory. With it, a new directory with many new files is one line.
-    `unfolded`: if true, each git object has a line of its own.
+    `opened_by` is the command that lists the files of a directory. If it is given, a new directory with many new
+    files is shown as one line. `unfolded`: true if each object of git has a line of its own.
     """
 
     review: Review
@@ -82,32 +85,33 @@ class Layout:
 
     @property
     def words(self) -> Catalogue:
-        """Return the catalogue of the language."""
+        """Return the message catalogue for the language."""
         return in_language(self.language)
 
     @property
     def blocked(self) -> frozenset[str]:
-        """Return the paths in conflict, which an approval does not apply."""
+        """Return the paths in conflict. An approval does not apply them."""
         return frozenset(one.path for one in self.review.conflicts)
 
     @property
     def applicable(self) -> tuple[ClassifiedChange, ...]:
-        """Return the changes that an approval would apply, most dangerous first."""
+        """Return the changes that an approval would apply, the most dangerous first."""
         return tuple(one for one in in_order_of_danger(self.review.changes) if one.path not in self.blocked)
 
     def head(self) -> list[str]:
-        """Return the lines of the question, and of the number of changes of each class."""
+        """Return the lines with the question and with the number of changes in each class."""
         unfinished = "This task did not finish. Apply its changes anyway?"
         head = self.words(unfinished if self.review.unfinished else "Apply the changes of this task?")
         counts = counted(self.review.counts, self.words)
         return [self.paint(f"? {head}", Tone.HEAD), *([f"  {counts}"] if counts else [])]
 
     def whole(self) -> list[str]:
-        """Lay out the whole review, that is, every change once, with its diff."""
+        """Return the lines of the whole review, with every change once and with its diff."""
         return [*self.head(), *self.diffs(), *self.conflicts(), *self.went_out()]
 
     def overview(self) -> list[str]:
-        """Lay out the counts, each dangerous path, the other paths in short, the conflicts, and the sent data."""
+        """Return lines with the number of changes, each dangerous path, a selection of the other paths, the
+        conflicts, and the data that were sent."""
         lines = self.head()
         for change_class in ChangeClass:
             of_class = [one for one in self.applicable if one.change_class is change_class]
@@ -121,14 +125,15 @@ class Layout:
         return [*lines, *self.conflicts(), *self.went_out()]
 
     def told_apart(self, changes: Iterable[ClassifiedChange]) -> tuple[list[ClassifiedChange], list[str]]:
-        """Return the changes that have a line of their own, and a line per repository for the others."""
+        """Return the changes that have a line of their own. The other changes of each repository share one line."""
         found, repositories = apart(one for one in changes if one.path not in self._implied)
         return found, [self._repository(group, inside) for group, inside in repositories.items()]
 
     def beside(self) -> list[str]:
-        """Repeat the dangerous changes close to the answer, one entry per class, so that they stay in sight.
+        """Return lines that repeat the dangerous changes close to the question, with one entry for each class, so
+        that they stay visible.
 
-        Every class has its count and its first paths, so that many changes cannot hide a class.
+        Every class has its number and its first paths, so that many changes cannot hide another class.
         """
         lines: list[str] = []
         for change_class in ChangeClass:
@@ -151,7 +156,7 @@ class Layout:
         return line
 
     def _name(self, change: ClassifiedChange) -> str:
-        """Return a path, shortened in the middle if it is very long, and its meaning."""
+        """Return a path and its meaning. A path that is very long is shortened in its middle."""
         path = self.here.short(change.path)
         if len(path) > LONGEST_BESIDE:
             path = f"{path[: LONGEST_BESIDE // 2 - 2]}...{path[1 - LONGEST_BESIDE // 2 :]}"
@@ -159,16 +164,18 @@ class Layout:
         return f"{path} ({named})" if named else path
 
     def lines(self, changes: Sequence[ClassifiedChange]) -> list[str]:
-        """Lay out a line for each change. If consecutive changes have the same reason, it is shown once."""
+        """Return a line for each change. If changes that follow one another have the same reason, the reason is
+        shown once."""
         before = (None, *changes)
         return [self.line(one, last=last) for last, one in zip(before, changes, strict=False)]
 
     def line(
         self, change: ClassifiedChange, number: int | None = None, last: ClassifiedChange | None = None
     ) -> str:
-        """Lay out one change with its sign, class, path, sizes, and the reason why it needs approval.
+        """Return the line for one change, with its sign, class, path and sizes, and the reason why it needs
+        approval.
 
-        The line is never shortened, except that it does not repeat the reason of the change `last`.
+        The line is never shortened, but it does not repeat the reason if the change `last` has the same one.
         """
         sign, tone = SIGNS[change.change_class]
         named_class = self.words(CLASSES[change.change_class])
@@ -186,9 +193,9 @@ class Layout:
         about = [part for part in (named, self._sizes(change), plain(change.detail)) if part]
         about += [self.words("from {path}", path=self.here.short(came_from))] if came_from is not None else []
         plainly_gone = change.change_class is ChangeClass.DELETION and change.kind is ChangeKind.DELETED
-        # A deleted file needs no reason, because its class already says that it is deleted.
+        # A deletion needs no reason, because its class already says what it is.
         if change.reason and not plainly_gone:
-            # A rebase changes many files of git for one reason, which is shown once.
+            # A rebase changes many files of git for the same reason, which is shown once.
             known = change.rewrites is not None and last is not None and last.rewrites == change.rewrites
             same = known and last is not None and last.reason == change.reason
             about.append(self.words("as above") if same else plain(why(change, self.language, self.here.short)))
@@ -197,7 +204,7 @@ class Layout:
         return f"  {count}{self.paint(head, tone)}  {where}{rest}"
 
     def _repository(self, group: Group, changes: Sequence[ClassifiedChange]) -> str:
-        """Describe the harmless changes or the git objects of one repository in one line."""
+        """Describe the harmless changes, or the git objects, of one repository in one line."""
         where, change_class = group
         sign, tone = SIGNS[change_class]
         named_class = "git" if change_class is ChangeClass.SILENT else self.words(CLASSES[change_class])
@@ -205,14 +212,14 @@ class Layout:
         return f"  {head}  {self.here.short(where)}: {plain(told(changes, self.language))}"
 
     def diffs(self) -> list[str]:
-        """Lay out every change with its diff, most dangerous first."""
+        """Return the lines for every change with its diff, the most dangerous change first."""
         lines: list[str] = []
         crowded = crowds(self.applicable) if self.opened_by else {}
         objects = {} if self.unfolded else objects_of(self.applicable)
         last: ClassifiedChange | None = None
         for change in self.applicable:
             together = objects.get(group_of(change), []) if is_object(change) else []
-            # The objects of one repository share one line, at the place of the first object.
+            # All objects of one repository have one line, which is at the place of the first of them.
             if together:
                 lines += [self._repository(group_of(change), together)] if change is together[0] else []
                 continue
@@ -226,7 +233,7 @@ class Layout:
         return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
 
     def _crowd(self, place: str, files: int) -> str:
-        """Lay out a new directory with many new files as one line."""
+        """Return one line for a new directory with many new files."""
         sign, tone = SIGNS[ChangeClass.SILENT]
         where = self.here.short(place)
         about = self.words(
@@ -237,7 +244,7 @@ class Layout:
         return f"  {self.paint(f'{sign} {self.words(CLASSES[ChangeClass.SILENT])}', tone)}  {where}/ ({about})"
 
     def has_diffs(self) -> bool:
-        """Check whether the diffs show more than the overview."""
+        """Return whether the diffs show more than the overview does."""
         return any(one.diff for one in (*self.review.changes, *self.review.conflicts)) or any(
             sum(one.change_class is each for one in self.applicable) > MOST_NAMED
             for each in ChangeClass
@@ -245,7 +252,7 @@ class Layout:
         )
 
     def conflicts(self) -> list[str]:
-        """Lay out the conflicts, each with the user's and the task's version."""
+        """Return the lines for the conflicts, each with the user's version and the task's version."""
         if not self.review.conflicts:
             return []
         head = self.words("In conflict, so not applied (your version stays):")
@@ -260,7 +267,7 @@ class Layout:
         return lines
 
     def went_out(self) -> list[str]:
-        """List the data that was sent from this machine."""
+        """List the data that were sent from this machine."""
         if not self.review.went_out:
             return []
         shown = [f"    {one_line(line)}" for line in self.review.went_out]
@@ -278,7 +285,7 @@ class Layout:
 
 
 def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue) -> str:
-    """Return the number of pending changes of each class, and of conflicts, in one line."""
+    """Return one line with the number of pending changes in each class, and the number of conflicts."""
     parts = [counted(counts, words)]
     if conflicts:
         parts.append(words("{count} in conflict with later changes", count=f"{conflicts:,}"))
@@ -286,7 +293,7 @@ def waiting_line(counts: Sequence[ClassCount], conflicts: int, words: Catalogue)
 
 
 def conflict_hint(name: str, words: Catalogue) -> str:
-    """Return the advice for a task of which only conflicts are pending."""
+    """Return advice about a task of which all pending changes are in conflict."""
     return words(
         "your version stays; copy parts of the task's version by hand: {look}; then discard it: {drop}",
         look=f"artoo diff {name}",

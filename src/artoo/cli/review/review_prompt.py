@@ -23,7 +23,7 @@ _AGAIN = frozenset(("s", "show", "show again", "看", "再看一遍"))
 
 
 class Asking:
-    """The question about one task's changes, with a keyboard and a screen."""
+    """The question about the changes of one task, with a keyboard and a screen."""
 
     def __init__(self, review: Review, language: str, screen: Screen, keyboard: Keyboard, here: Here) -> None:
         self._screen = screen
@@ -31,13 +31,16 @@ class Asking:
         self._layout = Layout(review, language, here, screen.paint, screen.width)
         self._words = self._layout.words
         self.different = ""
-        """The user's request for a difference. It keeps the changes pending, and becomes the next request."""
+        """The text in which the user has said what must be different. The changes stay pending then, and the text
+        becomes the next request."""
 
     async def ask(self) -> Consent | Choice:
-        """Ask for the decision. An empty line, the end of input and Ctrl-C keep the changes for later."""
+        """Ask what to do with the changes. An empty line, the end of input, or Ctrl-C keeps the changes for
+        later."""
         in_sight = self._show()
         while True:
-            # If the review has scrolled, the dangerous changes are repeated close to the prompt.
+            # If a part of the review has scrolled off the screen, the dangerous changes are repeated close to the
+            # prompt.
             if not in_sight:
                 self._say_dangers()
             self._screen.say(self._words(ASK if self._layout.applicable else ASK_PART))
@@ -49,7 +52,7 @@ class Asking:
             in_sight = False
 
     def _show(self) -> bool:
-        """Show the review. Returns True if all of it fits on the screen, so that nothing has scrolled away."""
+        """Show the review. Returns True if all of it fits on the screen, so that nothing has scrolled off."""
         layout = self._layout
         whole = layout.whole()
         in_sight = self._screen.fits(whole)
@@ -60,16 +63,16 @@ class Asking:
             if layout.has_diffs():
                 self._screen.show(["", *layout.diffs()])
                 self._screen.show(["", *layout.went_out()])
-        # Keys that were pressed before the review was shown do not count as an answer.
+        # Keys that were pressed before the review was shown are not read as an answer.
         self._keyboard.forget()
         return in_sight
 
     def _say_dangers(self) -> None:
-        """Print the dangerous changes again, directly above the prompt."""
+        """Print the dangerous changes once more, right above the prompt."""
         self._screen.show(self._layout.beside())
 
     async def _decided(self, said: str) -> Consent | Choice | None:
-        """Return the decision of an answer, or None if the question must be asked again."""
+        """Return the decision that an answer means. Return None if the question must be asked again."""
         word = said.strip().casefold()
         if word in _KEEP:
             return Consent.KEEP
@@ -81,7 +84,7 @@ class Asking:
             return await self._choice()
         if word in _AGAIN:
             self._show()
-        elif len(word.split()) > 1:  # a letter or a command is one word
+        elif len(word.split()) > 1:  # a letter or a command consists of one word
             self.different = said.strip()
             return Consent.KEEP
         else:
@@ -92,7 +95,8 @@ class Asking:
         return None
 
     async def _choice(self) -> Choice | None:
-        """Ask for a part of the changes, and confirm it. Returns None to go back to the question."""
+        """Ask which part of the changes to apply, and ask for a confirmation. Returns None if the first question is
+        to be asked again."""
         listed = self._layout.applicable
         self._screen.show([self._layout.line(one, number) for number, one in enumerate(listed, start=1)])
         while True:

@@ -13,10 +13,11 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the paths that `typed` selects, in the order of the list, and the parts of `typed` that select none.
+    """Return the paths that `typed` selects, in the order of the list. Also return the parts of `typed` that select
+    none.
 
-    A number is a position in the list (from 1), unless a listed path has that name. A directory selects all paths
-    below it. A moved file is selected with its new path.
+    A number is a position in the list (from 1), unless a path in the list has this name. A directory selects all
+    paths below it. A moved file is selected together with its new path.
     """
     wanted: set[str] = set()
     unknown: list[str] = []
@@ -30,7 +31,7 @@ def chosen(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[
 
 
 def of_path(typed: str, listed: Sequence[ClassifiedChange], here: Here) -> tuple[str, ...]:
-    """Return the listed paths that are `typed` or are below it."""
+    """Return the paths in the list that are `typed` or below it."""
     place = here.named(typed)
     return tuple(one.path for one in listed if holds(place, one.path))
 
@@ -44,15 +45,16 @@ def _of_numbers(part: str, listed: Sequence[ClassifiedChange]) -> tuple[str, ...
 
 
 def _parts(typed: str) -> list[str]:
-    """Split words like a shell, so that a path with spaces can be quoted. Commas separate only numbers."""
+    """Split words as a shell does, so that a path with spaces can be put in quotes. Commas separate only
+    numbers."""
     lexer = shlex.shlex(typed, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
-    # A backslash is not an escape here, because printable paths contain backslashes.
+    # A backslash is no escape here, because printable paths contain backslashes.
     lexer.escape = ""
     try:
         parts = list(lexer)
     except ValueError:
-        # A quote is not closed.
+        # a quote is not closed
         parts = typed.split()
     return [piece for part in parts for piece in (part.split(",") if _is_numbers(part) else [part]) if piece]
 

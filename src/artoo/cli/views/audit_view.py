@@ -11,7 +11,7 @@ from artoo.auditor.verify import Verification
 from artoo.cli.display.sanitize import one_line
 from artoo.contracts.audit import AuditReport
 
-if TYPE_CHECKING:  # a replay loads every role
+if TYPE_CHECKING:  # not imported above, because a replay loads every role
     from artoo.runtime.replay.replay import Proof
 
 JsonObject = dict[str, object]
@@ -19,7 +19,7 @@ _LINE = 200
 
 
 def report_lines(report: AuditReport) -> list[str]:
-    """Lay out a report with one topic per line. Topics without findings are left out."""
+    """Return the lines of a report, with one topic per line. Topics without findings are left out."""
     return list(_report(report))
 
 
@@ -64,7 +64,7 @@ def _list(name: str, lines: Sequence[str], count: int) -> Iterator[str]:
 
 
 def verification_lines(found: Verification) -> list[str]:
-    """List the checked chains, every problem, and the properties that cannot be proved."""
+    """Return lines with the chains that were checked, every problem, and the properties that cannot be proved."""
     records = sum(chain.records for chain in found.chains)
     messages = sum(chain.messages for chain in found.chains)
     lines = [
@@ -98,7 +98,7 @@ def verification_lines(found: Verification) -> list[str]:
 
 def verification_object(found: Verification) -> JsonObject:
     """Return a verification as JSON."""
-    # The times of a chain are only used to check task logs, so the report omits them.
+    # The times in a chain are only needed to check task logs, so they are left out.
     moments = ("begun", "last")
     chains = [{name: said for name, said in asdict(chain).items() if name not in moments} for chain in found.chains]
     return {
@@ -111,7 +111,8 @@ def verification_object(found: Verification) -> JsonObject:
 
 
 def proof_lines(proof: Proof) -> list[str]:
-    """Lay out whether a replay of a task reached the same decisions, with violations and the first difference."""
+    """Return lines that say whether a replay of a task came to the same decisions, with violations and the first
+    difference."""
     replayed = proof.replayed
     task, difference = replayed.recording.task_id, replayed.difference
     lines = [one_line(f"task {task}: {each.rule}: {each.what}")[:_LINE] for each in proof.violations]

@@ -34,27 +34,29 @@ from artoo.words.shown import local_time, plural
 
 LINE = 160
 NAMED = 3
-"""The most unreadable lines whose position and error are shown. The output of `--json` has all."""
+"""Maximum number of unreadable lines whose position and error are shown. The output of `--json` contains all of
+them."""
 
 _TONES = {"good": MATCHED, "bad": FAILED}
 _SHOWN = (
     *(ModelCalled, ToolCalled, CriterionJudged, CorrectionSignal, PlanRefused, RoleFailure, RouteViolation),
     *(MessagesDropped, MemoryRead, MemoryWritten, TaskResumed),
 )
-"""The kinds of events that are shown, each on its own line."""
+"""The kinds of events that are shown. Each event has a line of its own."""
 
 KEPT_CHARACTERS = 32_000_000
-"""The total weight of the events that a story keeps, half for the first and half for the last events."""
+"""Maximum total weight of the events that a story keeps. Half of it is for the first events, and half for the last
+ones."""
 _EVENT_CHARACTERS = 2_000
-"""The weight of an event without its long texts."""
+"""The weight of an event, without its long texts."""
 
 JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One event and its position. Outside of subtasks, `subtask_id` is empty before the round's first subtask, and
-    None afterwards."""
+    """One event, with its position in the task. For an event outside of subtasks, `subtask_id` is empty before the
+    first subtask of the round, and None afterwards."""
 
     round: int
     subtask_id: str | None
@@ -63,9 +65,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Story:
-    """A task from its log, with its state, and with the first and last events in order.
+    """The story of a task, read from its log. It has the state of the task, and the first and the last events in
+    order.
 
-    `left_out` counts the omitted events between `first` and `last`. `unreadable` names the unreadable lines.
+    `left_out` is the number of events that were left out between `first` and `last`. `unreadable` names the
+    unreadable lines.
     """
 
     state: TaskState = field(default_factory=TaskState)
@@ -77,7 +81,7 @@ class Story:
 
     @property
     def rounds(self) -> Iterator[tuple[Round, list[Entry]]]:
-        """Yield every round with its events."""
+        """Yield every round together with its events."""
         known = {each.number: each for each in self.state.rounds}
         for number, entries in groupby((*self.first, *self.last), lambda entry: entry.round):
             yield known.pop(number, None) or Round(number), list(entries)
@@ -85,7 +89,7 @@ class Story:
 
 
 def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> Story:
-    """Reduce the messages of a log to its story. `whole`: if true, keep prompts, answers and outputs."""
+    """Return the story that the messages of a log tell. `whole`: true to keep prompts, answers and outputs."""
     story, weight = Story(), 0
     for item in items:
         if isinstance(item, Gap):
@@ -96,7 +100,7 @@ def told(items: Iterable[Envelope | Gap], *, whole: bool = True) -> Story:
             continue
         entry = _entry(story.state, item, whole=whole)
         weight += _weight(entry)
-        # Half of the weight is for the first events. The other half is a window of the last events.
+        # Half of the weight is for the first events. The other half is for a window of the last events.
         if not story.last and weight <= KEPT_CHARACTERS // 2:
             story.first.append(entry)
             continue
@@ -125,7 +129,7 @@ def _weight(entry: Entry) -> int:
 
 
 def _details(event: Contract) -> list[tuple[str, str]]:
-    """Return the long texts of an event as pairs of name and text."""
+    """Return the long texts of an event, each with its name."""
     if isinstance(event, ModelCalled):
         return [("system", event.system), ("user", event.asked), ("answer", event.answer)]
     if isinstance(event, ToolCalled):
@@ -136,9 +140,10 @@ def _details(event: Contract) -> list[tuple[str, str]]:
 
 
 def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]) -> list[str]:
-    """Lay out one line per task.
+    """Return one line for each task.
 
-    `machines` maps tasks of other machines to the machine, and `changes` maps tasks to the state of their changes.
+    `machines` maps the tasks of other machines to these machines. `changes` maps tasks to the state of their
+    changes.
     """
     columns = (("changes", changes, ""), ("machine", machines, "here"))
     more = [each for each in columns if each[1]]
@@ -159,7 +164,7 @@ def task_lines(tasks: Sequence[TaskSummary], machines: Mapping[str, str], change
 def tasks_object(
     tasks: Sequence[TaskSummary], machines: Mapping[str, str], changes: Mapping[str, str]
 ) -> list[JsonObject]:
-    """Return the tasks as JSON. `changes`, `machine` and `directory` are null if unknown."""
+    """Return the tasks as JSON. `changes`, `machine` and `directory` are null if they are not known."""
     return [
         {
             "task_id": task.task_id,
@@ -209,9 +214,10 @@ def _round_object(part: Round, entries: Sequence[Entry]) -> JsonObject:
 
 
 def story_lines(story: Story, since: Iterable[str], *, full: bool = False) -> Iterator[str]:
-    """Lay out the rounds, the figures of several rounds, the result, and `since`, the lines on its changes.
+    """Return lines with the rounds, the figures of several rounds, the result, and `since` (the lines on the task's
+    changes).
 
-    `full`: if true, add prompts, answers, outputs, and each note of memory.
+    `full`: true to add prompts, answers, outputs, and each note of memory.
     """
     state, rounds = story.state, list(story.rounds)
     text = in_language(language_of(state.request))
@@ -252,7 +258,7 @@ def _sign(subtask: Subtask) -> str:
 
 
 def _event_lines(events: Sequence[Contract], *, full: bool) -> Iterator[str]:
-    """Yield a line per event. Unless `full` is true, consecutive notes of memory share one line."""
+    """Yield a line for each event. Unless `full` is true, notes of memory that follow one another share a line."""
     for are_notes, group in groupby(events, lambda event: isinstance(event, MemoryWritten) and not full):
         found = list(group)
         if are_notes and len(found) > 1:
@@ -265,7 +271,8 @@ def _event_lines(events: Sequence[Contract], *, full: bool) -> Iterator[str]:
 
 
 def _line(event: Contract) -> str:
-    """Return the same text as in the web UI, after the kind of the event if the text alone is unclear."""
+    """Return the text that the web UI shows too. The kind of the event precedes it if the text alone would be
+    unclear."""
     kind = event.kind()
     text, tone = event_text(kind, event.model_dump(mode="json"))
     if isinstance(event, ModelCalled):
@@ -278,7 +285,7 @@ def _line(event: Contract) -> str:
 
 
 def _notes_line(notes: Sequence[MemoryWritten]) -> str:
-    """Summarise notes, such as `memory written: 17 notes on 5 tools, 1 kind of request`."""
+    """Summarise notes of memory, for example as `memory written: 17 notes on 5 tools, 1 kind of request`."""
     about = Counter(space.partition(":")[0] for space in {note.space for note in notes})
     tools, kinds = about.pop("tool", 0), about.pop("intent", 0)
     named = [plural(tools, "tool")] if tools else []
@@ -288,7 +295,7 @@ def _notes_line(notes: Sequence[MemoryWritten]) -> str:
 
 
 def _trajectory(decided: Sequence[Decided]) -> list[str]:
-    """Lay out D, P, Ω, L and ∇L, one column per round."""
+    """Return a table with D, P, Ω, L and ∇L, which has a column for each round."""
     figures = (("D", "D"), ("P", "P"), ("Ω", "Omega"), ("L", "L"))
     rows = [(name, *(f"{getattr(each.loss, key):.2f}" for each in decided)) for name, key in figures]
     rows.append(("∇L", *(f"{each.grad_l:+.2f}" for each in decided)))

@@ -20,13 +20,13 @@ ADVICE = {
 }
 CONTENT_WIDTH = 60
 NAME_WIDTH = 120
-"""The most characters of a pair. A target can be a whole program or command."""
+"""Maximum number of characters of a pair. A target can be a whole program or command."""
 
 JsonObject = dict[str, object]
 
 
 def overview_lines(found: Overview) -> Iterator[str]:
-    """Lay out the pyramid, the strongest pairs, and the latest passes of the Dreamer."""
+    """Return lines with the pyramid of levels, the strongest pairs, and the latest passes of the Dreamer."""
     widest = max(1, *found.levels.values())
     yield "T  thinking       files; only you change them"
     for level in "CKM":
@@ -45,7 +45,7 @@ def overview_lines(found: Overview) -> Iterator[str]:
 
 
 def kind_lines(found: Sequence[Kind]) -> list[str]:
-    """Lay out the kinds of request, each with its newest request."""
+    """Return lines with the kinds of request, each with its newest request."""
     rows = [(each.label, str(each.requests), shortened(one_line(each.example), CONTENT_WIDTH)) for each in found]
     lines = table_lines(("kind", "requests", "newest"), rows, "Memory knows no kind of request yet.")
     hint = "artoo memory rename OLD NEW renames a kind, or merges it with another."
@@ -53,7 +53,7 @@ def kind_lines(found: Sequence[Kind]) -> list[str]:
 
 
 def advice_lines(live: Potentials, rules: Sequence[SOPRecord]) -> list[str]:
-    """Lay out the potentials and rules of a pair."""
+    """Return lines with the potentials and the rules of a pair."""
     lines = _potentials(live)
     for rule in rules:
         advice = ADVICE[MemoryAction.EXPLOIT if rule.sigma > 0 else MemoryAction.AVOID]
@@ -62,12 +62,13 @@ def advice_lines(live: Potentials, rules: Sequence[SOPRecord]) -> list[str]:
 
 
 def explanation_lines(found: Explanation) -> list[str]:
-    """Lay out the potentials of a pair and the share of each entry in them."""
+    """Return lines with the potentials of a pair, and how much each entry contributes to them."""
     if not found.shares:
         return [*_potentials(found.potentials), "Memory has no evidence about this pair."]
     rows = [
         (
-            # The id is not shortened, because the user passes it to `artoo memory feedback` and `forget`.
+            # The id is not shortened, because the user passes it to `artoo memory feedback` and `artoo memory
+            # forget`.
             share.megram.id,
             share.megram.state.value,
             share.megram.level.value,
@@ -85,7 +86,7 @@ def explanation_lines(found: Explanation) -> list[str]:
 
 
 def report_lines(report: DreamReport) -> Iterator[str]:
-    """Lay out one pass of the Dreamer."""
+    """Return the lines about one pass of the Dreamer."""
     state = "" if report.finished else " (to be continued)"
     yield (
         f"Dream of {local_time(report.started_at)}{state}: {report.examined:,} examined, "
@@ -110,7 +111,7 @@ def report_lines(report: DreamReport) -> Iterator[str]:
 
 
 def finding_lines(found: Findings, after: Findings, *, checked_only: bool) -> list[str]:
-    """Lay out the findings of `artoo memory verify`, and whether they were repaired."""
+    """Return lines with the findings of `artoo memory verify`, which also say whether they were repaired."""
     lines = [f"{found.records:,} records in {found.pairs:,} pairs"]
     if found.sound:
         return [*lines, "Sums and indexes agree with the records."]
@@ -151,7 +152,7 @@ def explanation_object(found: Explanation) -> JsonObject:
 
 
 def _named(about: Potentials | MemoryChange) -> str:
-    """Return a pair on one line, shortened. `--json` has the whole pair."""
+    """Return a pair in one line. It is shortened if it is long. `--json` has the whole pair."""
     return f"{one_line(about.space)}  {shortened(one_line(about.entity), NAME_WIDTH)}"
 
 

@@ -34,7 +34,7 @@ def replay_object(replayed: Replayed) -> JsonObject:
 
 
 def replay_lines(replayed: Replayed) -> list[str]:
-    """Lay out a replay in a few lines."""
+    """Return a few lines about a replay."""
     if replayed.difference is not None:
         return [f"different: {replayed.difference}"]
     count, decisions = len(replayed.recording.stream), len(replayed.decisions)
@@ -45,7 +45,7 @@ def replay_lines(replayed: Replayed) -> list[str]:
 
 
 def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomputed]) -> JsonObject:
-    """Return the logged decisions, and the decisions under other hyperparameters, as JSON."""
+    """Return the decisions in the log, and those that other hyperparameters would give, as JSON."""
     return {
         "task_id": task_id,
         "with": list(lines),
@@ -63,7 +63,7 @@ def what_if_object(task_id: str, lines: Sequence[str], rounds: Sequence[Recomput
 
 
 def what_if_lines(values: Sequence[str], rounds: Sequence[Recomputed]) -> list[str]:
-    """Lay out the logged and the recomputed decision of each round, one below the other."""
+    """Return lines with the logged and the recomputed decision of each round, one below the other."""
     lines = list[str]()
     for each in rounds:
         now = "unknown" if each.now is None else _summary(each.now)

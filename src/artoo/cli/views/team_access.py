@@ -20,7 +20,7 @@ JsonObject = dict[str, object]
 
 
 def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
-    """Run `work` with the database of this home's team, whether or not `artoo serve` runs."""
+    """Run `work` with the team database of this home, whether `artoo serve` is running or not."""
     from artoo.team.office import open_office
 
     async def run() -> T:
@@ -31,11 +31,12 @@ def in_office(work: Callable[[Office], Awaitable[T]]) -> T:
 
 
 def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
-    """Return the only id with this beginning. Raises ConfigurationError if none or several match."""
+    """Return the only id with this beginning. Raises ConfigurationError if no id has this beginning, or if several
+    do."""
     if not beginning:
         raise ConfigurationError(f"an empty text names no {what}; `artoo {what} list` shows those there are")
     found = [one for one in ids if one.startswith(beginning)]
-    # A whole id is unambiguous even if another id begins with it.
+    # a complete id is unambiguous even if another id begins with it
     if beginning in found:
         return beginning
     if len(found) != 1:
@@ -45,5 +46,5 @@ def the_one(beginning: str, ids: Sequence[str], what: str) -> str:
 
 
 def plain_object(value: BaseModel) -> JsonObject:
-    """Return a contract or another model as JSON."""
+    """Return a contract, or another model, as JSON."""
     return value.model_dump(mode="json")

@@ -13,29 +13,31 @@ from artoo.contracts.agents import BoardTask, TaskChanged, TaskMoved
 from artoo.words.shown import local_time
 
 LONGEST_ID = 20
-"""The number of characters that are shown of an id that is not a UUID, with its kind and enough of the rest."""
+"""Number of characters that are shown of an id that is no UUID. They contain its kind, and are enough to
+distinguish it."""
 
 NARROWEST = 12
-"""The fewest columns of the last cell of a row. With fewer columns the cell gets a line of its own."""
+"""Minimum number of columns for the last cell of a row. If there are fewer, this cell gets a line of its own."""
 
 _PLAIN_ID = 36
 _GAP = 2
 
 
 def short(identifier: str) -> str:
-    """Shorten an id to a beginning that is unique in practice."""
+    """Return a beginning of an id that is practically unique."""
     return identifier[: ID_SHOWN if len(identifier) == _PLAIN_ID else LONGEST_ID]
 
 
 def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]], empty: str) -> list[str]:
-    """Lay out rows of short texts. The last cell takes the rest of the line, or a line of its own."""
+    """Return the rows of a table with short texts. The last cell takes the remaining part of the line, or a line of
+    its own."""
     listed = [[one_line(cell) for cell in row] for row in rows]
     if not listed:
         return [empty]
     widths = [max(map(cell_len, cells)) for cells in zip(heads, *listed, strict=True)]
     columns = shutil.get_terminal_size().columns
     rest = columns - sum(widths[:-1]) - _GAP * len(widths[:-1])
-    # On a narrow terminal the ids must stay whole, because the user passes them to commands.
+    # On a narrow terminal the ids must not be shortened, because the user passes them to commands.
     if rest < min(NARROWEST, widths[-1]):
         blocks = ((" ".join(filter(None, row[:-1])), f"  {_cut(row[-1], columns - _GAP)}") for row in listed)
         return [line for block in blocks for line in block if line.strip()]
