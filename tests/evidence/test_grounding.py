@@ -32,6 +32,8 @@ def missing(answer: str, *outputs: str, request: str = "") -> list[str]:
         ("12,34,567 rupees", "1234567"),
         ("about 1,200", "1234"),
         ("3.14", "3.14159"),
+        ("Python 3.11 is used", "Python 3.11.7"),
+        ("Python 3.11 is used", "/usr/lib/python3.11/os.py"),
         ("Total 1,235", "1234.5"),
         ("25 %", "0.2512"),
         ("0.25", "25%"),

@@ -35,6 +35,9 @@ def source(roots: Roots, places: Places) -> ProjectLook:
         ("What does sales.csv hold?", ["data/sales.csv", "old/sales.csv"]),
         ("Use people.csv.bak or old_people.csv", []),
         ("Create index.html", []),
+        (r'File "C:\Users\E\shop\data\sales.csv", line 3', ["data/sales.csv"]),
+        ("/usr/lib/site-packages/old/sales.csv:7: error", ["old/sales.csv"]),
+        ("/usr/lib/site-packages/sales.csv:7: error", []),
     ],
 )
 def test_what_is_named_is_a_path_on_disk_that_stands_in_the_request(request_text: str, named: list[str]) -> None:
@@ -49,13 +52,16 @@ def test_what_is_named_is_a_path_on_disk_that_stands_in_the_request(request_text
         ("How many files are in src?", ["src"]),
         ("What is in files?", ["src/app/files"]),
         ("Which files of src/app import b.py?", ["src/app", "src/b.py"]),
+        ("Do not change the tests.", []),
     ],
 )
 def test_a_directory_deep_down_is_not_named_by_a_word_beside_a_whole_path(
     request_text: str, named: list[str]
 ) -> None:
     """Where the request names a path whole, its other words may be just words."""
-    directories = (Entry(path, Kind.DIRECTORY) for path in ("src", "src/app", "src/app/files"))
+    directories = (
+        Entry(path, Kind.DIRECTORY) for path in ("src", "src/app", "src/app/files", "src/tests", "src/app/tests")
+    )
     assert list(named_in(Snapshot((*directories, *files("src/b.py"))), request_text)) == named
 
 

@@ -190,8 +190,23 @@ def _number_stands(number: Number, seen: Seen) -> bool:
         _LEADING_ZERO.sub("", number.text) in seen.days
         or (bool(runs) and all(run.isdecimal() and run.lstrip("0") in seen.digits for run in runs))
         or seen.numbers.has(number)
+        or _begins_a_version(number.text, seen)
         or (not number.units and not seen.counts.isdisjoint(number.values))
         or ((bool(number.units) or number.text.isdecimal()) and len(number.text) > 2 and seen.sizes.has(number))
+    )
+
+
+def _begins_a_version(text: str, seen: Seen) -> bool:
+    """Check whether `3.11` is in the evidence as the beginning of a version (3.11.7), or behind a name
+    (python3.11)."""
+    digits = text.replace(".", "", 1)
+    return (
+        digits != text
+        and digits.isdecimal()
+        and any(
+            seen.whole.startswith(".", at.end()) or seen.whole[at.start() - 1 : at.start()].isalpha()
+            for at in re.finditer(rf"(?<![\d.]){re.escape(text)}(?!\d)", seen.whole)
+        )
     )
 
 

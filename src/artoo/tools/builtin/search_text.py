@@ -26,7 +26,7 @@ from artoo.workspace.files.rooted import real_files
 
 MAX_FILE_BYTES = 4 << 20
 MAX_MATCHES = 200
-MAX_CONTEXT = 20
+MAX_CONTEXT = 60
 _LINE_CHARACTERS = 160
 _MATCH_SECONDS = 2.0
 """Time limit in seconds for one expression on all lines of a file, because matching may backtrack without end."""

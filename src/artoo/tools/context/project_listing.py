@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
@@ -35,6 +36,7 @@ MOST_NAMED = 8
 MAX_REQUEST = 20_000
 """Number of characters of a request that are searched for names."""
 
+_LONG_PATH = re.compile(r"(?:[\w.+@%=~-]+[/\\]){2,60}[\w.+@%=~-]*\w")
 _MOST_INSIDE = 2
 _TABLES = (".csv", ".tsv")
 _MARKS = (",", ";", "\t", "|")
@@ -87,12 +89,15 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
     # If the request contains any whole path, a directory also needs its whole path to count, because its last part
     # may be an ordinary word (`files`).
     text = request[:MAX_REQUEST]
-    found: dict[str, tuple[int, bool]] = {}
+    found = {path: (place, False) for path, place in _ends_of_paths(snapshot, text)}
+    names = Counter(entry.name for entry in snapshot.entries if entry.kind is Kind.DIRECTORY)
     for entry in snapshot.entries:
-        for token in dict.fromkeys((entry.path, entry.name)):
+        # The name of many directories, such as `tests`, names none of them.
+        short = (entry.name,) if names[entry.name] < 2 or entry.kind is not Kind.DIRECTORY else ()
+        for token in dict.fromkeys((entry.path, *short)):
             place = place_in(token, text)
             if place is not None:
-                found[entry.path] = (place, token != entry.path)
+                found.setdefault(entry.path, (place, token != entry.path))
                 break
     whole = any(not by_name for _, by_name in found.values())
     directories = (
@@ -102,13 +107,26 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
     return tuple(sorted(kept, key=lambda path: (*found[path], path)))[:MOST_NAMED]
 
 
+def _ends_of_paths(snapshot: Snapshot, text: str) -> Iterator[tuple[str, int]]:
+    """Yield each project file that ends a longer path in `text`, with the position of that path.
+
+    An error report names files where they were on another machine: `C:\\site-packages\\shop\\cart.py`."""
+    files = {entry.path for entry in snapshot.entries if entry.kind is Kind.FILE}
+    for match in _LONG_PATH.finditer(text):
+        parts = re.split(r"[/\\]", match.group())
+        ends = ("/".join(parts[at:]) for at in range(1, len(parts) - 1))
+        longest = next((end for end in ends if end in files), None)
+        if longest is not None:
+            yield longest, match.start()
+
+
 def place_in(token: str, text: str) -> int | None:
     """Return the position at which `token` stands alone in `text`, that is, without an adjacent letter, digit or
     other name character."""
     # In scripts without spaces, other text may directly follow an ASCII name.
     if len(token) < 2 or token not in text:
         return None
-    found = re.search(rf"(?<![\w./-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
+    found = re.search(rf"(?<![\w./\\-])(?:\./)?{re.escape(token)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])", text, re.ASCII)
     return None if found is None else found.start()
 
 
