@@ -25,6 +25,9 @@ _MARK_ROOM = 120
 _AFTER_INPUT_SECONDS = 1.0
 """Number of seconds that a call waits for a reaction after it has sent input."""
 
+_COMMAND_SHOWN = 200
+"""Number of characters of the process's command that a result repeats."""
+
 _SPEC = ToolSpec(
     name="process",
     description="wait for, read, write to or stop a command that goes on; list all",
@@ -105,7 +108,7 @@ class ProcessTool(Announcing, CountsAsItself):
         text, cut = await in_thread(self._new_output, tracked)
         outcome = replace(
             outcome,
-            ran=tracked.command.text,
+            ran=head_tail(tracked.command.text, _COMMAND_SHOWN),
             output=text,
             error_output="",
             truncated=cut,
@@ -144,7 +147,7 @@ class ProcessTool(Announcing, CountsAsItself):
         state = "it still runs" if tracked.runs else "it has ended"
         return Outcome(
             output=_text(data),
-            ran=f"output of `{head_tail(tracked.command.text, 200)}` from byte {offset}",
+            ran=f"output of `{head_tail(tracked.command.text, _COMMAND_SHOWN)}` from byte {offset}",
             reason=f"{state}{more}",
             process=tracked.id if tracked.runs else "",
         )
