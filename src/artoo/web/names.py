@@ -85,6 +85,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "stage": {"waiting": "to do", "working": "in progress", "checking": "is checked", "matched": "done"},
     "mode": {"new": "new files", "edits": "edits too", "live": "edits, after every turn", "ask": "nothing"},
+    "actor": {"operator": "you"},
     "via": {"page": "browser", "terminal": "terminal"},
     "assurance": ASSURANCE,
     "consent": {

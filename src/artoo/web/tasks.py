@@ -79,6 +79,7 @@ async def home(request: Request) -> Response:
         request,
         "home_now.html" if "part" in query else "home.html",
         tasks=found[:LISTED], more=len(found) > LISTED, listed=LISTED, asked=asked, pending=pending,
+        requests={one.directory.name: one.request for one in tasks},
         sought=sought, chosen=state, states=STATES, team=shared.team, part="part" in query,
         running=() if "part" in query else await _running(request), **composer(site),
     )  # fmt: skip
