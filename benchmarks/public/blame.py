@@ -11,7 +11,7 @@ from typing import cast
 from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ToolCall
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.text import without_middle
 from artoo.evidence.grounding import seen_in, ungrounded
 from lab.experiment import Claim, Experiment, Finding, Outcome, PublicData, Rows, SizedCell, Table, no_cells
 from lab.statistics import Estimate, mean_of

@@ -13,7 +13,7 @@ from typing import cast
 from pydantic import BaseModel, Field
 
 from artoo.contracts.execution import OUTPUT_KEPT, CallStatus, ExecutionResult, ToolCall
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.text import without_middle
 from artoo.evidence.facts import broken_act
 from artoo.evidence.grounding import seen_in, ungrounded
 from artoo.evidence.tokens import words_of

@@ -10,7 +10,7 @@ from typing import cast
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.runtime.tuning.proposing import Proposed, decisions, others, proposals
-from artoo.runtime.tuning.records import Record, record_of
+from artoo.runtime.tuning.records import EndedTask, record_of
 from lab.experiment import Claim, Experiment, Finding, Outcome, Rows, Table
 from lab.laws import DEFAULTS, Arm, Law
 from lab.running import run_job
@@ -61,9 +61,9 @@ SCENES: Mapping[str, Scene] = {
 class Job:
     """A job under the present numbers, under the others, and under every number that could be proposed."""
 
-    present: Record
-    sometimes: Record
-    under: Mapping[Number, Record]
+    present: EndedTask
+    sometimes: EndedTask
+    under: Mapping[Number, EndedTask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Jobs:
 
     async def _job(self, seed: int, number: int) -> Job:
         """Run a job, unless its numbers decide at each step as was decided: then it goes as it went."""
-        scene, known = self.scene, dict[Hyperparameters, Record]()
+        scene, known = self.scene, dict[Hyperparameters, EndedTask]()
 
-        async def under(h: Hyperparameters) -> Record:
+        async def under(h: Hyperparameters) -> EndedTask:
             for other, record in known.items():
                 if decisions(record, h) == decisions(record, other):
                     return record
@@ -90,7 +90,7 @@ class Jobs:
         present, sometimes = await under(scene.present), await under(scene.sometimes)
         return Job(present, sometimes, {(name, value): await under(h) for name, value, h in others(scene.present)})
 
-    async def _record(self, seed: int, number: int, h: Hyperparameters) -> Record:
+    async def _record(self, seed: int, number: int, h: Hyperparameters) -> EndedTask:
         stream = list[Envelope]()
         await run_job(
             self.scene.world,
@@ -100,7 +100,7 @@ class Jobs:
             heard=stream.append,
         )
         found = record_of(stream)
-        assert isinstance(found, Record), f"a job of the lab {found}"
+        assert isinstance(found, EndedTask), f"a job of the lab {found}"
         return found
 
 
@@ -182,7 +182,7 @@ def _gain(jobs: Sequence[Job], number: Number) -> float:
     return sum(_worth(job.under[number]) - _worth(job.present) for job in jobs) / len(jobs)
 
 
-def _worth(record: Record) -> float:
+def _worth(record: EndedTask) -> float:
     return WORTH * record.steps[-1].met - record.steps[-1].calls
 
 

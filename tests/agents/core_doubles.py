@@ -13,7 +13,7 @@ from artoo.agents.board.board import Board
 from artoo.agents.board.next_task import Allocation
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.request_reply import MailRequests
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage.database import Database
 from artoo.contracts.agents import OPERATOR, TrustLevel
@@ -52,7 +52,7 @@ class Office:
     board: Board
     mailbox: Mailbox
     wake: Wake
-    asking: Asking
+    asking: MailRequests
     allocation: Allocation
 
 
@@ -76,7 +76,7 @@ async def office(
             Board(database, ids),
             mailbox,
             wake,
-            Asking(database, mailbox, wake, clock),
+            MailRequests(database, mailbox, wake, clock),
             Allocation(database, ids, bound_seconds=bound_seconds),
         )
         if team:

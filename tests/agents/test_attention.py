@@ -10,7 +10,7 @@ from core_doubles import office
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artoo.agents.board.next_task import Waiting, choose
+from artoo.agents.board.next_task import WaitingItem, choose
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.mail.rows import MailClaim
 from artoo.contracts.agents import OPERATOR, Priority
@@ -37,10 +37,10 @@ kinds = st.sampled_from(KINDS)
 arrivals = st.lists(st.tuples(st.integers(0, 5_000), kinds, st.sampled_from(Priority)), max_size=40)
 
 
-def items(given_arrivals: list[Arrival]) -> list[Waiting]:
+def items(given_arrivals: list[Arrival]) -> list[WaitingItem]:
     """Arrivals in the order in which they came."""
     return [
-        Waiting(
+        WaitingItem(
             "mail" if kind == "mail" else "review" if kind == "review" else "task",
             str(number),
             priority,
@@ -51,14 +51,14 @@ def items(given_arrivals: list[Arrival]) -> list[Waiting]:
     ]
 
 
-def level(item: Waiting) -> int:
+def level(item: WaitingItem) -> int:
     """Its place in the seed's order."""
     return SEED.index(("mail" if item.kind == "mail" else "task", item.priority))
 
 
-def served(waiting: list[Waiting], every: int) -> list[tuple[int, Waiting]]:
+def served(waiting: list[WaitingItem], every: int) -> list[tuple[int, WaitingItem]]:
     """When each was turned to, if one thing takes `every`."""
-    now, left, turns = 0, list(waiting), list[tuple[int, Waiting]]()
+    now, left, turns = 0, list(waiting), list[tuple[int, WaitingItem]]()
     while left:
         chosen = choose([item for item in left if item.since_us <= now], now, BOUND)
         if chosen is not None:

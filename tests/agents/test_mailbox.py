@@ -11,7 +11,7 @@ from core_doubles import Office, Stream, office
 from artoo.agents.mail import rows as mail_rows
 from artoo.agents.mail.mailbox import MOST_ATTEMPTS
 from artoo.agents.mail.outbox import Outbox
-from artoo.agents.mail.request_reply import Reply
+from artoo.agents.mail.request_reply import MailReply
 from artoo.agents.patrol.conditions import Looking, NewMail
 from artoo.agents.patrol.store import ItemState, PatrolStore
 from artoo.agents.storage.database import Database
@@ -288,7 +288,7 @@ async def test_no_reply_gives_the_fallback_after_the_timeout(tmp_path: Path) -> 
         while not asking.done():
             await until_asleep(clock, asking)
             clock.advance(1)
-        assert asking.result() == Reply("unknown", missed="timeout")
+        assert asking.result() == MailReply("unknown", missed="timeout")
         assert 30 <= clock.monotonic() <= 31
         await Outbox(opened.database, stream).drain()
         missed = [record for record in stream.records if isinstance(record, ReplyMissed)]
@@ -299,7 +299,7 @@ async def test_no_reply_gives_the_fallback_after_the_timeout(tmp_path: Path) -> 
         assert await opened.mailbox.unread("ada") == 1
 
 
-async def until_asleep(clock: FakeClock, task: asyncio.Task[Reply] | asyncio.Task[bool]) -> None:
+async def until_asleep(clock: FakeClock, task: asyncio.Task[MailReply] | asyncio.Task[bool]) -> None:
     """Returns when the task sleeps on the clock, or is done."""
     sleeping = asyncio.ensure_future(clock.wait_for_sleepers())
     await asyncio.wait([sleeping, task], return_when=asyncio.FIRST_COMPLETED)
@@ -313,7 +313,7 @@ async def test_a_circle_of_waiting_agents_is_broken_with_a_report(tmp_path: Path
         waiting = [group.create_task(opened.asking.ask(*pair, "?")) for pair in (("ada", "bob"), ("bob", "cyd"))]
         await clock.wait_for_sleepers(2)
         reply = await opened.asking.ask("cyd", "ada", "?", fallback="go on")
-        assert reply == Reply("go on", missed="cycle", cycle=("cyd", "ada", "bob"))
+        assert reply == MailReply("go on", missed="cycle", cycle=("cyd", "ada", "bob"))
         assert (await opened.asking.ask("dot", "dot", "me?")).cycle == ("dot",)
         assert await opened.mailbox.unread("ada") == 1
         await Outbox(opened.database, stream).drain()

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from artoo.cli.commands import doctor_command
 from artoo.cli.commands.doctor_command import doctor, examine
 from artoo.cli.doctor import checks as diagnosis
-from artoo.cli.doctor.checks import Finding, State
+from artoo.cli.doctor.checks import Diagnosis, State
 from artoo.cli.doctor.models import embedded, models
 from artoo.cli.doctor.sandbox import findings_of
 from artoo.llm import guard
@@ -135,7 +135,7 @@ def test_the_home_is_judged(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     assert diagnosis.home(tmp_path).state is State.WARN
     tmp_path.chmod(0o700)
-    assert diagnosis.home(tmp_path) == Finding("home", State.OK, str(tmp_path))
+    assert diagnosis.home(tmp_path) == Diagnosis("home", State.OK, str(tmp_path))
 
 
 def test_a_full_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_the_backend_in_use_is_shown() -> None:
     """With the cause and remedy of every better one that does not work."""
     better = BackendDiagnosis("bubblewrap", False, "user namespaces are off", "switch them on:\nsysctl …")
     found = findings_of([better, BackendDiagnosis("landlock", True), BackendDiagnosis("none", True)])
-    assert found[0] == Finding(
+    assert found[0] == Diagnosis(
         "bubblewrap", State.WARN, "does not work here: user namespaces are off", better.remedy
     )
     assert (found[1].name, found[1].state, len(found)) == ("sandbox", State.OK, 2)
@@ -174,10 +174,10 @@ def test_a_broken_configuration_does_not_end_the_examination(home: Path) -> None
     assert "workspace" not in found
 
 
-def report(*findings: Finding) -> object:
+def report(*findings: Diagnosis) -> object:
     """An examination with these findings."""
 
-    async def examined(_: object) -> list[Finding]:
+    async def examined(_: object) -> list[Diagnosis]:
         return list(findings)
 
     return examined
@@ -185,13 +185,13 @@ def report(*findings: Finding) -> object:
 
 def test_the_exit_code_tells_whether_something_must_be_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures end with 1, warnings with 0; remedies stand under what they mend."""
-    warning = Finding("disk", State.WARN, "little room " * 10, "make room")
+    warning = Diagnosis("disk", State.WARN, "little room " * 10, "make room")
     monkeypatch.setattr(doctor_command, "examine", report(warning))
     ended = CliRunner().invoke(doctor, [])
     assert ended.exit_code == 0
     assert "> make room" in ended.output
     assert max(len(line) for line in ended.output.splitlines()) <= 80
-    monkeypatch.setattr(doctor_command, "examine", report(warning, Finding("home", State.FAIL, "no")))
+    monkeypatch.setattr(doctor_command, "examine", report(warning, Diagnosis("home", State.FAIL, "no")))
     ended = CliRunner().invoke(doctor, ["--json"])
     assert ended.exit_code == 1
     assert [entry["state"] for entry in json.loads(ended.output)] == ["warn", "fail"]
@@ -200,6 +200,6 @@ def test_the_exit_code_tells_whether_something_must_be_mended(monkeypatch: pytes
 def test_commands_of_a_remedy_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are neither wrapped nor indented: what follows `sudo tee` is the file as it must be."""
     remedy = apparmor_remedy(Path("/home/somebody/with/a/long/path/to/a/virtual/environment/bin/bwrap"))
-    monkeypatch.setattr(doctor_command, "examine", report(Finding("bubblewrap", State.WARN, "no", remedy)))
+    monkeypatch.setattr(doctor_command, "examine", report(Diagnosis("bubblewrap", State.WARN, "no", remedy)))
     shown = CliRunner().invoke(doctor, []).output
     assert remedy.partition("\n")[2] in shown and "> allow user namespaces to this bubblewrap" in shown

@@ -12,7 +12,7 @@ from artoo.cli.display.colors import Paint
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.relative_paths import Here
 from artoo.cli.results.result_json import as_json, exit_code
-from artoo.cli.results.result_view import Ending
+from artoo.cli.results.result_view import ResultText
 from artoo.contracts.changes import ChangeKind, Conflict
 from artoo.contracts.confirmation import NOBODY, AskedAct, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance
@@ -47,7 +47,7 @@ def ended(changes: Settled | None = None, **more: object) -> FinalResult:
 
 def told(result: FinalResult, text: Catalogue = ENGLISH) -> list[str]:
     """The lines for a person, who stands in the project."""
-    return Ending(result, TaskView(text=text), "0198", HERE).lines().splitlines()
+    return ResultText(result, TaskView(text=text), "0198", HERE).lines().splitlines()
 
 
 def settled(state: str, *changes: ClassifiedChange, **more: object) -> Settled:
@@ -156,10 +156,10 @@ def test_colours_of_a_program_are_not_shown_as_text() -> None:
 def test_an_answer_cannot_command_the_terminal() -> None:
     """On a terminal escape sequences of the answer are written out; into a file they go as they are."""
     result = ended(output="a\x1b]0;x\x07")
-    on_terminal = Ending(result, TaskView(), "t", HERE, Paint(colours=True)).lines()
+    on_terminal = ResultText(result, TaskView(), "t", HERE, Paint(colours=True)).lines()
     assert on_terminal.startswith("a\\x1b]0;x\\x07\n")
     assert "\x1b[32mChecked.\x1b[0m" in on_terminal
-    assert Ending(result, TaskView(), "t", HERE, terminal=False).lines().startswith("a\x1b]0;x\x07\n")
+    assert ResultText(result, TaskView(), "t", HERE, terminal=False).lines().startswith("a\x1b]0;x\x07\n")
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_an_act_that_was_not_allowed_is_named_as_the_option_that_allows_it() -> 
     asked = ConfirmationRequest(digest="d", title="may it?", acts=acts)
     view.hear(envelope(1, Role.GATE, asked))
     view.hear(envelope(2, Role.GATE, ConfirmationAnswer(digest="d", consent=Consent.NO, by=NOBODY)))
-    lines = Ending(ended(), view, "0198", HERE).lines().splitlines()
+    lines = ResultText(ended(), view, "0198", HERE).lines().splitlines()
     assert [line for line in lines if "--allow" in line] == [
         "To allow it: --allow 'network example.com:443'",
         "To allow it: --allow 'tool mcp:notes:add'",
@@ -259,7 +259,7 @@ def test_what_waits_of_the_conversation_is_named_with_what_to_type() -> None:
     history = (turn, Turn(input="b", summary="c"))
     request = UserRequest(text="yes", project="/p", workspace="/w", history=history)
     view.hear(envelope(1, Role.USER, request))
-    lines = Ending(ended(), view, "0198", HERE).lines().splitlines()
+    lines = ResultText(ended(), view, "0198", HERE).lines().splitlines()
     assert "Pending your approval: a.txt, d/b.txt · apply it: artoo apply 0199" in lines
     assert not any("artoo apply" in line for line in told(ended()))
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from artoo.cli.commands import sandbox_command
 from artoo.cli.commands.mcp_command import mcp
-from artoo.cli.commands.serve_command import a2a
+from artoo.cli.commands.team.serve_command import a2a
 from artoo.tools.core.tool import Outcome
 
 QUOTED = "the store refuses api_key=abcd1234efgh"

@@ -16,7 +16,7 @@ from cli_terminal import PROGRAM
 from artoo.cli.display import run_task as running
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.main import main
-from artoo.cli.results.result_view import Ending
+from artoo.cli.results.result_view import ResultText
 from artoo.contracts.codec import decode
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
@@ -118,7 +118,7 @@ def test_an_abandoned_task_tells_each_thing_once() -> None:
         stopped_by=StoppedBy.TIME,
         detail="300 s",
     )
-    shown = Ending(result, TaskView(), "t").lines()
+    shown = ResultText(result, TaskView(), "t").lines()
     assert shown.startswith("The task could not be completed: the time budget is spent (300 s).\n\nNot met\n")
     assert shown.count("row 3") == shown.count("sort it") == 1
     assert "✗ a header: none (accountable: planner)" in shown

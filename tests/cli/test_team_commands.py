@@ -18,8 +18,8 @@ import pytest
 
 from artoo.agents.heartbeat.ledger import Beat
 from artoo.agents.patrol.store import PatrolStore
-from artoo.cli.commands.mail_command import BOXES
-from artoo.cli.commands.serve_command import line_of, told
+from artoo.cli.commands.team.mail_command import BOXES
+from artoo.cli.commands.team.serve_command import line_of, told
 from artoo.cli.main import main
 from artoo.cli.views.team_view import record_line
 from artoo.contracts.agents import BoardState, PatrolRefused, TaskMoved

@@ -14,7 +14,7 @@ from tapes import SCRIPTS, Tape
 from artoo.auditor.invariants import INVARIANTS
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.criteria import Assurance, CheckAmended, Criterion, OutputMatches
-from artoo.contracts.events import MessagesDropped, ModelCalled, RouteViolation, Usage
+from artoo.contracts.events import MessagesDropped, ModelCalled, NetworkUsed, RouteViolation, Usage
 from artoo.contracts.execution import (
     CallStatus,
     CorrectionSignal,
@@ -29,7 +29,6 @@ from artoo.contracts.execution import (
 )
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.memory import MegramState, MemoryWritten
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import DispatchManifest, MustNot, Plan, SubTask
 from artoo.contracts.recording import TaskOpened
 from artoo.contracts.request import TaskSpec, UserRequest

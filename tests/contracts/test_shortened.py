@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from artoo.contracts.shortened import CUT, last_part, listed, set_off, shortened, without_middle
+from artoo.contracts.text import CUT, last_part, listed, set_off, shortened, without_middle
 
 TEXTS = st.text(alphabet="ab \n字")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artoo.contracts.changes import path_bytes
-from artoo.contracts.well_formed import well_formed, well_formed_json, well_formed_value
+from artoo.contracts.text import well_formed, well_formed_json, well_formed_value
 
 ANY = st.text(st.characters(exclude_categories=()), max_size=40)
 

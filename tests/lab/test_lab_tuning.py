@@ -11,8 +11,8 @@ import pytest
 
 from artoo.contracts.envelope import Envelope
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.runtime.tuning.proposing import Said, proposals
-from artoo.runtime.tuning.records import Record, record_of
+from artoo.runtime.tuning.proposing import TypeProposal, proposals
+from artoo.runtime.tuning.records import EndedTask, record_of
 from lab.conducting import Order, conduct
 from lab.experiments.tuning import EXPERIMENT, WORTH
 from lab.laws import Arm, Law
@@ -25,17 +25,17 @@ RESTLESS = replace(H, epsilon=0.0)
 """Never sees a plateau: never looks elsewhere when a place is broken."""
 
 
-def logs(world: World, settings: Sequence[Hyperparameters], count: int) -> list[Record]:
+def logs(world: World, settings: Sequence[Hyperparameters], count: int) -> list[EndedTask]:
     """Jobs of a world as records, under these settings in turn (two jobs each, so that both halves have all)."""
 
-    async def run() -> list[Record]:
-        found = list[Record]()
+    async def run() -> list[EndedTask]:
+        found = list[EndedTask]()
         for number in range(count):
             stream = list[Envelope]()
             h = settings[number // 2 % len(settings)]
             await run_job(world, job_of(world, 5, number), Arm("law", Law, h), 5, heard=stream.append)
             record = record_of(stream)
-            assert isinstance(record, Record), record
+            assert isinstance(record, EndedTask), record
             found.append(record)
         return found
 
@@ -43,7 +43,7 @@ def logs(world: World, settings: Sequence[Hyperparameters], count: int) -> list[
         return runner.run(run())
 
 
-def said(records: Sequence[Record], present: Hyperparameters, seed: int = 0) -> Said:
+def said(records: Sequence[EndedTask], present: Hyperparameters, seed: int = 0) -> TypeProposal:
     """What is said about the one type of task that there is."""
     (found,) = proposals(records, lambda _: present, WORTH, seed=seed)
     return found
@@ -78,7 +78,7 @@ def test_where_everything_is_met_at_once_no_number_matters() -> None:
     """And a handful of tasks is too few to say anything."""
     world = World(parts=1, hopeless=0.0, big=0.0, foresight=1.0, skill=1.0)
     records = logs(world, [H], 40)
-    assert said(records, H) == Said(records[0].type, 40, why="no other number decides otherwise")
+    assert said(records, H) == TypeProposal(records[0].type, 40, why="no other number decides otherwise")
     few = said(records[:39], H)
     assert (few.enough, few.proposed) == (False, None)
 

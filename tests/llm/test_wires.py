@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from artoo.contracts.conversation import ModelTurn, Returned, Said, Took, ToolRequest
-from artoo.contracts.images import AttachedImage
+from artoo.contracts.request import AttachedImage
 from artoo.llm.wires.how import Reasoning
 from llm.asking import STEP, question
 from llm.conversing import answered, conversation

@@ -17,7 +17,7 @@ from artoo.contracts.memory import MemoryWritten
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.solution import Directive, FinalResult, PlanDirective, ReplanRequest, StoppedBy
 from artoo.loops.asking import Asker
-from artoo.loops.medium.endings import Endings, Standing
+from artoo.loops.medium.endings import Endings, EndState
 from artoo.testing import Asked, Reply, with_body
 from artoo.words.result import result_words
 
@@ -324,7 +324,7 @@ def _delivered(output: str, answer: str, printed: str = "") -> FinalResult:
     outcome = SubTaskOutcome(
         subtask_id="1", parent_task_id="t", status="matched", output=output, tool_calls=(call,)
     )
-    standing = Standing(FinalResult(task_id="t", summary="", directive=Directive.ACCEPT), "check it")
+    standing = EndState(FinalResult(task_id="t", summary="", directive=Directive.ACCEPT), "check it")
     end = ReplanRequest(task_id="t", outcomes=(outcome,), merged_output=answer)
     return Endings(cast(Asker, None)).delivered(standing, end, Directive.ACCEPT)
 

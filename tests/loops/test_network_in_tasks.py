@@ -9,8 +9,8 @@ import pytest
 from scenario import World, matches, plan, python, subtask
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest, Consent
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import CallEffects, CallStatus, ToolStarted
-from artoo.contracts.network import NetworkUsed
 from artoo.runtime.replay.replay import replay
 from artoo.tasklog.layout import tasks_directory
 from artoo.tasklog.reader import TaskLogReader

@@ -15,7 +15,7 @@ from artoo.contracts.tags import tool_pair
 from artoo.memory.dreams import Dreams
 from artoo.memory.opening import open_memory
 from artoo.memory.service import SharedMemory
-from artoo.memory.spool import Spool
+from artoo.memory.spool import MemorySpool
 from artoo.ports.dream import DreamingElsewhere
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect
@@ -114,12 +114,12 @@ async def test_what_is_written_while_the_store_is_away_is_there_later(
         memory.write(make(GLOB))
         memory.record_negative_feedback(rule.id, "not any more")
         await memory.flush()
-        assert not Spool(tmp_path / "spool").is_empty()
+        assert not MemorySpool(tmp_path / "spool").is_empty()
         with pytest.raises(MemoryStoreError, match="what is under way goes on"):
             await memory.query_mk(*GLOB)
     finally:
         postgres.run()
-    await _until(Spool(tmp_path / "spool").is_empty)
+    await _until(MemorySpool(tmp_path / "spool").is_empty)
     assert (await memory.query_mk(*GLOB)).attention == pytest.approx(1.8)
     assert (await memory.query_mk(*CURL)).decision == pytest.approx(-0.9)
     assert memory.statistics.lost == 0
@@ -171,7 +171,7 @@ async def test_a_server_that_is_killed_loses_nothing(tmp_path: Path, make: Make,
                 await asyncio.to_thread(server.run)
 
         await asyncio.gather(*(work(number) for number in range(4)), kill())
-        await _until(lambda: all(Spool(each).is_empty() for each in tmp_path.glob("*")))
+        await _until(lambda: all(MemorySpool(each).is_empty() for each in tmp_path.glob("*")))
         found = await opened[0].books.examine()
         assert (found.records, found.sound) == (600, True), found.examples
         assert [live.attention for live in await opened[0].potentials_of(TOGETHER)] == pytest.approx([108.0] * 5)
@@ -201,7 +201,7 @@ async def test_a_dead_process_leaves_its_spool_to_the_next(
     second.write(make(CURL))
     await second.flush()
     assert (await second.query_mk(*GLOB)).attention == pytest.approx(3.6)
-    assert Spool(tmp_path / "spool").is_empty()
+    assert MemorySpool(tmp_path / "spool").is_empty()
     await second.close()
 
 

@@ -15,7 +15,7 @@ from foreign import PATIENCE, prepare
 from google.protobuf.json_format import MessageToJson
 from hosting import Place
 
-from artoo.agents.foreign.foreign_tasks import Asked, ForeignTask
+from artoo.agents.foreign.foreign_tasks import ForeignRequest, ForeignTask
 from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.push_targets import Target
 from artoo.contracts.agents import OPERATOR
@@ -81,7 +81,7 @@ class Desk:
 async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
     place = Place(tmp_path, "")
     async with open_office(await prepare(place, {}, {})) as office:
-        task, _ = await office.foreign.accept("bob", Asked("m1", "c", "count the files"), Peer())
+        task, _ = await office.foreign.accept("bob", ForeignRequest("m1", "c", "count the files"), Peer())
         following = Following(office, Redactor(()))
         yield Desk(office, Pushes(following, permits_of(()), office.clock), Web(), task)
 

@@ -16,7 +16,7 @@ import pytest
         "artoo.cli.main",
         "artoo.cli.commands.run_command",
         "artoo.cli.commands.mcp_command",
-        "artoo.cli.commands.serve_command",
+        "artoo.cli.commands.team.serve_command",
         "artoo.runtime.task.start_task",
         "artoo.team.team",
     ],

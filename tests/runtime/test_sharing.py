@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from artoo import Artoo, Config, RunOptions
 from artoo.auditor.chain import Head, add
 from artoo.auditor.layout import ANCHORS, audit_directory, chains_in
-from artoo.auditor.verify import Problem, Verification, verify
+from artoo.auditor.verify import LogProblem, Verification, verify
 from artoo.cli.commands.log_command import log as log_command
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.memory import MemoryAction
@@ -89,7 +89,7 @@ class Laptop:
         verify_shared(self.home, self.address, found)
         return found
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[LogProblem]:
         return self.proof().problems
 
 

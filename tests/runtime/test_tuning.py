@@ -14,7 +14,7 @@ from artoo.cli.main import main
 from artoo.contracts.solution import Directive, StoppedBy
 from artoo.runtime.config.loader import load_config
 from artoo.runtime.config.model import Config, Control
-from artoo.runtime.tuning.records import Record, read_logs, record_of
+from artoo.runtime.tuning.records import EndedTask, read_logs, record_of
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.reader import TaskLogReader
 
@@ -43,7 +43,7 @@ async def test_a_log_that_has_no_end_is_left_out(tmp_path: Path) -> None:
     """And it is counted, with why; so is one that cannot be read."""
     (result,) = await run_tasks(tmp_path, Control())
     stream = list(TaskLogReader(task_directory(tmp_path, result.task_id)).envelopes())
-    assert isinstance(record_of(stream), Record)
+    assert isinstance(record_of(stream), EndedTask)
     assert record_of(stream[:-3]) == "has not ended"
     bad = tasks_directory(tmp_path) / "bad"
     shutil.copytree(task_directory(tmp_path, result.task_id), bad)

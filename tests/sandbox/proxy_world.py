@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-from artoo.contracts.network import NetworkUsed
+from artoo.contracts.events import NetworkUsed
 from artoo.sandbox.network.allowlist import Address, Destination, Permits, address_of
 from artoo.sandbox.network.proxy import Proxy, ProxyLimits, Streams
 

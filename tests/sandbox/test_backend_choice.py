@@ -21,7 +21,7 @@ from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends import diagnostics, select
 from artoo.sandbox.backends.bubblewrap import find_bubblewrap
 from artoo.sandbox.backends.copying import CopyBackend, profile
-from artoo.sandbox.backends.diagnostics import BackendDiagnosis, Machine, apparmor_profile, explain
+from artoo.sandbox.backends.diagnostics import BackendDiagnosis, DiagnosedMachine, apparmor_profile, explain
 from artoo.sandbox.backends.select import Candidate, diagnose, open_backend
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.protocols import Layout, Sandbox
@@ -148,7 +148,7 @@ def test_where_user_namespaces_are_forbidden_the_copy_backend_works() -> None:
         act_as_plain_user(act, user_namespaces=False)
 
 
-def machine(tmp_path: Path, bubblewrap: str | None = "/opt/bin/bwrap", **settings: str) -> Machine:
+def machine(tmp_path: Path, bubblewrap: str | None = "/opt/bin/bwrap", **settings: str) -> DiagnosedMachine:
     """A machine with these kernel settings."""
     for name, value in settings.items():
         file = tmp_path / name.replace("__", "/")
@@ -158,7 +158,7 @@ def machine(tmp_path: Path, bubblewrap: str | None = "/opt/bin/bwrap", **setting
         "20 1 8:1 / / rw - ext4 /dev/sda rw\n21 20 0:9 / /remote rw - nfs4 host:/ rw\n", encoding="utf-8"
     )
     program = None if bubblewrap is None else Path(bubblewrap)
-    return Machine(Path("/remote/artoo"), program, tmp_path, tmp_path / "mounts")
+    return DiagnosedMachine(Path("/remote/artoo"), program, tmp_path, tmp_path / "mounts")
 
 
 @pytest.fixture

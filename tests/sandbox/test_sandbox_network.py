@@ -20,7 +20,7 @@ from living import Commands, World
 from proxy_world import ANSWER
 
 from artoo.contracts.errors import SandboxError
-from artoo.contracts.network import NetworkUsed
+from artoo.contracts.events import NetworkUsed
 from artoo.ports.workspace import Ended, Process
 from plain_user import as_plain_user
 

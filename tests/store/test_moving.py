@@ -15,12 +15,12 @@ from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.cognition.observations import Noted
 from artoo.agents.cognition.store import CognitionStore, Session
-from artoo.agents.foreign.foreign_tasks import Asked, Foreign
+from artoo.agents.foreign.foreign_tasks import Foreign, ForeignRequest
 from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.push_targets import ForeignPost, Target
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.request_reply import MailRequests
 from artoo.agents.mail.rows import MailClaim
 from artoo.agents.mail.wake import Wake
 from artoo.agents.patrol.store import ItemState, PatrolStore
@@ -51,10 +51,10 @@ async def fill(database: Database) -> None:
     for number in range(30):
         await mailbox.send(OPERATOR, "ada", f"letter {number}")
     await mailbox.answer(await taken(mailbox), "yes")
-    await Asking(database, mailbox, Wake(database, CLOCK), CLOCK).ask("ada", OPERATOR, "so?", seconds=0.01)
+    await MailRequests(database, mailbox, Wake(database, CLOCK), CLOCK).ask("ada", OPERATOR, "so?", seconds=0.01)
     foreign, post = Foreign(database, IDS, policies=SEED_POLICIES), ForeignPost(database)
-    asked, _ = await foreign.accept("carl", Asked("m1", "", "asked"), Peer(calls=7))
-    await foreign.more("carl", asked.task.id, Asked("m2", "", "and more"), Peer())
+    asked, _ = await foreign.accept("carl", ForeignRequest("m1", "", "asked"), Peer(calls=7))
+    await foreign.more("carl", asked.task.id, ForeignRequest("m2", "", "and more"), Peer())
     await post.keep(Target(asked.task.id, "target", "{}", 0))
     store = CognitionStore(database, "ada", 90)
     await store.keep(Session("run", "task", "did it"), Noted("saw it", "pattern"))

@@ -12,7 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.store import schema
 from artoo.store.address import StoreAddress
 from artoo.store.connecting import connect, explanation
-from artoo.store.schema import Step, check, migrate
+from artoo.store.schema import SchemaStep, check, migrate
 from postgres_server import Server
 
 
@@ -67,8 +67,8 @@ def test_a_step_that_is_another_programs_is_named(store: StoreAddress) -> None:
 def test_an_upgrade_that_fails_changes_nothing(store: StoreAddress, monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that fails takes those before it back, and the store works as before."""
     later = (
-        Step(9001, "9001_good", "CREATE TABLE good (x int)"),
-        Step(9002, "9002_bad", "CREATE TABLE nonsense ("),
+        SchemaStep(9001, "9001_good", "CREATE TABLE good (x int)"),
+        SchemaStep(9002, "9002_bad", "CREATE TABLE nonsense ("),
     )
     before = schema.steps()
     monkeypatch.setattr(schema, "steps", lambda: before + later)
@@ -83,7 +83,9 @@ def test_an_upgrade_that_fails_changes_nothing(store: StoreAddress, monkeypatch:
 def test_an_older_store_is_upgraded_by_its_owner_only(store: StoreAddress, monkeypatch: pytest.MonkeyPatch) -> None:
     """A newer program names what the store lacks, and `migrate` makes just that."""
     before = schema.steps()
-    monkeypatch.setattr(schema, "steps", lambda: (*before, Step(9001, "9001_more", "CREATE TABLE more (x int)")))
+    monkeypatch.setattr(
+        schema, "steps", lambda: (*before, SchemaStep(9001, "9001_more", "CREATE TABLE more (x int)"))
+    )
     with connect(store) as connection:
         with pytest.raises(ConfigurationError, match="9001_more"):
             check(connection, store)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from artoo.agents.board.board import Board
-from artoo.cli.commands.store_command import store
+from artoo.cli.commands.team.store_command import store
 from artoo.cluster.cluster import open_store
 from artoo.contracts.agents import OPERATOR
 from artoo.runtime.app.system import UuidIds

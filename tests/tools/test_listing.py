@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from artoo.ports.sandbox import Roots
 from artoo.tools.context.project_listing import LISTING_CHARACTERS, Head, Snapshot, describe, named_in
 from artoo.tools.context.project_snapshot import ProjectLook
-from artoo.tools.files.walk import Entry, Kind
+from artoo.tools.files.walk import EntryKind, WalkEntry
 from artoo.workspace.changes.path_class import Places
 
 
-def files(*paths: str) -> tuple[Entry, ...]:
-    return tuple(Entry(path, Kind.FILE, 10) for path in paths)
+def files(*paths: str) -> tuple[WalkEntry, ...]:
+    return tuple(WalkEntry(path, EntryKind.FILE, 10) for path in paths)
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def test_a_directory_deep_down_is_not_named_by_a_word_beside_a_whole_path(
 ) -> None:
     """Where the request names a path whole, its other words may be just words."""
     directories = (
-        Entry(path, Kind.DIRECTORY) for path in ("src", "src/app", "src/app/files", "src/tests", "src/app/tests")
+        WalkEntry(path, EntryKind.DIRECTORY)
+        for path in ("src", "src/app", "src/app/files", "src/tests", "src/app/tests")
     )
     assert list(named_in(Snapshot((*directories, *files("src/b.py"))), request_text)) == named
 
@@ -70,10 +71,10 @@ _NAME = st.text(st.characters(exclude_characters="/\0"), min_size=1, max_size=30
 )
 
 
-@given(st.lists(st.tuples(_NAME, st.sampled_from(list(Kind))), max_size=80), st.text(max_size=200))
-def test_the_listing_stays_within_its_budget(named: list[tuple[str, Kind]], request_text: str) -> None:
+@given(st.lists(st.tuples(_NAME, st.sampled_from(list(EntryKind))), max_size=80), st.text(max_size=200))
+def test_the_listing_stays_within_its_budget(named: list[tuple[str, EntryKind]], request_text: str) -> None:
     """Whatever the names and the request, the listing is bounded and can be stored as UTF-8."""
-    entries = tuple(Entry(name, kind, 5, "target") for name, kind in named)
+    entries = tuple(WalkEntry(name, kind, 5, "target") for name, kind in named)
     heads = {entry.path: Head(lines=("x" * 500, "y")) for entry in entries}
     request = request_text + " " + " ".join(name + ".csv" for name, _ in named[:10])
     listing = describe(Snapshot(entries, heads=heads), request).listing

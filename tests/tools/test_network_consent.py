@@ -15,8 +15,8 @@ from tool_doubles import StillClock
 
 from artoo.contracts.confirmation import Consent
 from artoo.contracts.errors import ToolError
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.plan import MustNot
 from artoo.ports.confirm import Questions
 from artoo.ports.sandbox import Roots

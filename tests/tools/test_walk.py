@@ -8,7 +8,7 @@ import pytest
 
 from artoo.contracts.errors import ToolError
 from artoo.tools.files.glob_patterns import path_pattern
-from artoo.tools.files.walk import Kind, Walk, WalkLimits
+from artoo.tools.files.walk import EntryKind, Walk, WalkLimits
 from artoo.workspace.files.rooted import RealFiles
 
 
@@ -55,7 +55,7 @@ def test_a_walk_honours_ignore_files_as_git_does(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.log\nbuild/\n# comment\n\\#odd\n")
     (tmp_path / "keep" / ".gitignore").write_text("!b.log\n")
     (tmp_path / "src" / ".gitignore").write_bytes(b"*.tmp\n\xff\xfe\n")
-    files = {entry.path for entry in Walk(tmp_path, honour_ignore=True) if entry.kind is Kind.FILE}
+    files = {entry.path for entry in Walk(tmp_path, honour_ignore=True) if entry.kind is EntryKind.FILE}
     assert files == {".gitignore", "keep/.gitignore", "keep/b.log", "src/.gitignore", "src/d.txt"}
 
 

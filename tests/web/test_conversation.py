@@ -13,8 +13,7 @@ from web_server import Page, page_of
 
 from artoo.contracts.conversation import TextDelta
 from artoo.contracts.envelope import Envelope
-from artoo.contracts.images import AttachedImage
-from artoo.contracts.request import TaskSpec
+from artoo.contracts.request import AttachedImage, TaskSpec
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import StoppedBy
 from artoo.tasklog.layout import images_directory

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from laid_out import World, workspace_of
 
 from artoo.cluster import change_bundle as bundles
-from artoo.cluster.change_bundle import Item, Known, Manifest, StaysHere, pack, unpack
+from artoo.cluster.change_bundle import BundleManifest, Item, PathState, StaysHere, pack, unpack
 from artoo.contracts.changes import Conflict, Node
 from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass
@@ -292,7 +292,7 @@ def test_a_conflict_stays(world: World) -> None:
         packed(place, world)
 
 
-FILE = Known(node=Node.FILE, mode=0o644, size=2)
+FILE = PathState(node=Node.FILE, mode=0o644, size=2)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ FILE = Known(node=Node.FILE, mode=0o644, size=2)
 def test_a_bad_bundle_is_refused(other: World, path: str, content: bytes, reason: str) -> None:
     """A bundle that somebody else wrote leads nowhere, and leaves no workspace."""
     before = tree(other.home)
-    manifest = Manifest(items=(Item(where="project", path=path, was=None, now=FILE),))
+    manifest = BundleManifest(items=(Item(where="project", path=path, was=None, now=FILE),))
     with pytest.raises(SandboxError, match=reason):
         brought(io.BytesIO(manifest.model_dump_json().encode() + b"\n" + content), other)
     assert not Workspaces(other.artoo_home).directory("task-1").exists
@@ -345,13 +345,13 @@ def test_a_deletion_makes_no_directories(world: World, other: World) -> None:
 
 def test_links_in_a_bundle_lead_nowhere(other: World) -> None:
     """A bundle that makes a link and then writes below it is refused: nothing is written through links."""
-    link = Known(node=Node.LINK, target=str(other.home))
+    link = PathState(node=Node.LINK, target=str(other.home))
     items = (
         Item(where="project", path="l", was=None, now=link),
         Item(where="project", path="l/x", was=None, now=FILE),
     )
     with pytest.raises(SandboxError):
-        brought(io.BytesIO(Manifest(items=items).model_dump_json().encode() + b"\nab"), other)
+        brought(io.BytesIO(BundleManifest(items=items).model_dump_json().encode() + b"\nab"), other)
     assert not (other.home / "x").exists()
 
 

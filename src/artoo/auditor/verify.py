@@ -35,7 +35,7 @@ _BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LogProblem:
     """A detected difference, with its file and line (from 1; None: the whole file)."""
 
     file: Path
@@ -94,7 +94,7 @@ class Verification:
     task_logs: int = 0
     head: Head = field(default_factory=Head)
     witnessed: list[Witnessed] = field(default_factory=list["Witnessed"])
-    problems: list[Problem] = field(default_factory=list[Problem])
+    problems: list[LogProblem] = field(default_factory=list[LogProblem])
 
     @property
     def sound(self) -> bool:
@@ -109,7 +109,7 @@ class Verification:
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
         """Record a problem."""
         if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(file, line, what, detail))
+            self.problems.append(LogProblem(file, line, what, detail))
 
 
 @dataclass(slots=True)

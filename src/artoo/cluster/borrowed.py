@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from artoo.agents.board.claim_holders import machine_of
-from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, KNOWLEDGE, AgentFolder, Found
+from artoo.agents.identity.folders import HEARTBEAT, IDENTITY, KNOWLEDGE, AgentFolder, FoundAgents
 from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.storage.database import Stored, reads, writes
 from artoo.agents.storage.transaction import Reading, Writing
@@ -74,7 +74,7 @@ class AgentFiles(Stored):
             return
         await self.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
 
-    async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> Found:
+    async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> FoundAgents:
         """Write the stored copies of accepted agents to folders below the home, and return these folders.
 
         Raises ActivityStoreError, and ConfigurationError if the folders cannot be written.
@@ -95,7 +95,7 @@ class AgentFiles(Stored):
                 )
             else:
                 agents.append(_laid(home / BORROWED / record.name, record.name, copies))
-        return Found(tuple(agents), tuple(problems))
+        return FoundAgents(tuple(agents), tuple(problems))
 
 
 def _laid(place: Path, name: str, copies: dict[str, str]) -> AgentFolder:

@@ -33,7 +33,7 @@ from artoo.workspace.directory import WorkspaceDirectory, make_upper
 from artoo.workspace.files.walker import Walker
 from artoo.workspace.fs.names import printable
 from artoo.workspace.fs.stat import FILE_FLAGS, NodeState
-from artoo.workspace.git.layout import Part, part_of
+from artoo.workspace.git.layout import PathPurpose, part_of
 from artoo.workspace.settlement.service import Settlement
 
 MOST_BYTES = 64 << 20
@@ -52,7 +52,7 @@ class StaysHere(SandboxError):
     """The change set cannot be used on another machine, or is too large for the store. The message says why."""
 
 
-class Known(BaseModel):
+class PathState(BaseModel):
     """The state of one path. `mode`: permission bits. `size`: in bytes. `target`: a link's target, printable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -72,11 +72,11 @@ class Item(BaseModel):
 
     where: Where
     path: str = Field(min_length=1)
-    was: Known | None
-    now: Known | None
+    was: PathState | None
+    now: PathState | None
 
 
-class Manifest(BaseModel):
+class BundleManifest(BaseModel):
     """All items of a change set, in path order within each place."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -95,7 +95,7 @@ class Manifest(BaseModel):
 _CARRIED = (Node.FILE, Node.DIRECTORY, Node.LINK)
 
 
-def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> Manifest:
+def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> BundleManifest:
     """Write the bundle of the change set that was just reviewed. Blocking.
 
     Git's own files are packed as plain files, and git on the other machine reads them when the change set is
@@ -111,7 +111,7 @@ def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> Manifes
     if len(packed) > MOST_PATHS:
         raise StaysHere(f"it changes {len(packed):,} paths, and at most {MOST_PATHS:,} travel")
     packed.sort(key=lambda one: (one[1].where, path_bytes(one[1].path)))
-    manifest = Manifest(items=tuple(item for _, item in packed))
+    manifest = BundleManifest(items=tuple(item for _, item in packed))
     total = sum(item.now.size for item in manifest.contents if item.now is not None)
     if total > MOST_BYTES:
         raise StaysHere(f"it writes {total / MIB:,.1f} MiB, and at most {MOST_BYTES / MIB:,.0f} MiB travel")
@@ -131,7 +131,7 @@ def _is_local(effect: Effect) -> bool:
         return True
     state = effect.after or effect.before
     plain = state is not None and state.node is Node.FILE and not inner.startswith("modules/")
-    return plain and part_of(inner) is Part.SCRATCH
+    return plain and part_of(inner) is PathPurpose.SCRATCH
 
 
 def _item(effect: Effect, roots: Roots) -> Item:
@@ -166,8 +166,8 @@ def _require_plain(before: NodeState | None, after: NodeState, shown: str) -> No
         raise StaysHere(f"{shown} gets other attributes")
 
 
-def _known(state: NodeState, sha256: str | None) -> Known:
-    return Known(
+def _known(state: NodeState, sha256: str | None) -> PathState:
+    return PathState(
         node=state.node,
         mode=0 if state.node is Node.LINK else state.mode,
         size=state.size,
@@ -224,10 +224,10 @@ def unpack(
         raise
 
 
-def _manifest_of(source: BinaryIO) -> Manifest:
+def _manifest_of(source: BinaryIO) -> BundleManifest:
     line = source.readline(MOST_MANIFEST + 1)
     try:
-        return Manifest.model_validate_json(line)
+        return BundleManifest.model_validate_json(line)
     except ValidationError as error:
         raise SandboxError(f"the bundle cannot be read ({error}); was it made by a newer artoo?") from error
 
@@ -333,7 +333,7 @@ class _Laying:
                     self._undressed.append((inner, root / above, None, None))
                 else:
                     # There was a directory when the task ran. Anything else here is a conflict.
-                    known = Known(node=Node.DIRECTORY, mode=0o755)
+                    known = PathState(node=Node.DIRECTORY, mode=0o755)
                     self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
                 raise SandboxError(f"the bundle puts {printable(root / relative)} below a file or a link: refused")
@@ -356,7 +356,7 @@ def _here(path: Path) -> tuple[NodeState | None, str | None]:
         return state, None if state is None else walker.digest(str(path), state)
 
 
-def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool:
+def _is(real: NodeState | None, digest: str | None, known: PathState | None) -> bool:
     """Check whether the local path has the state `known`."""
     if real is None or known is None or real.node is not known.node:
         return False
@@ -365,14 +365,14 @@ def _is(real: NodeState | None, digest: str | None, known: Known | None) -> bool
     return real.is_directory or (digest is not None and digest == known.sha256)
 
 
-def _base(path: Path, was: Known, real: NodeState | None, *, same: bool) -> Base:
+def _base(path: Path, was: PathState, real: NodeState | None, *, same: bool) -> Base:
     if not same or real is None:
         found = real or NodeState(was.node, was.mode, os.geteuid(), os.getegid(), mtime_ns=was.mtime_ns)
         real = found._replace(node=was.node, size=was.size, target=path_bytes(was.target), inode=0)
     return Base(path=printable(path), was=real, sha256=was.sha256)
 
 
-def _put(inner: Path, now: Known, source: BinaryIO) -> None:
+def _put(inner: Path, now: PathState, source: BinaryIO) -> None:
     if now.node is Node.DIRECTORY:
         inner.mkdir(mode=0o755, exist_ok=True)
     elif now.node is Node.LINK:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from artoo.contracts.base import Contract
-from artoo.contracts.images import AttachedImage
+from artoo.contracts.request import AttachedImage
 
 # Tools of the executor itself. They change nothing on the machine, and their calls are not recorded.
 OWN_TOOLS = frozenset({"deliver", "cannot", "recall", "update_plan", "ask_person"})

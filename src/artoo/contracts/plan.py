@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 from artoo.contracts.base import Contract
 from artoo.contracts.changes import Clash
 from artoo.contracts.criteria import CriterionLike
-from artoo.contracts.images import AttachedImage
+from artoo.contracts.request import AttachedImage
 
 
 class MustNot(Contract):
@@ -191,7 +191,7 @@ class SharedPath(Contract):
 class Joined(Contract):
     """The end of all subtasks of one group, with the ids of matched subtasks first. dispatcher → R4b.
 
-    `shared` are paths that at least two of them certainly changed (contracts.shared_paths); this is no failure.
+    `shared` are paths that at least two of them certainly changed (loops.medium.dispatcher); this is no failure.
     `conflicts` occurs only in logs of earlier versions, whose subtasks had separate workspaces."""
 
     round: int = Field(ge=1)

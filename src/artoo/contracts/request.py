@@ -1,4 +1,4 @@
-"""The user's request with earlier turns, the restated TaskSpec, and the interrupt.
+"""The user's request with earlier turns and attached images, the restated TaskSpec, and the interrupt.
 
 The route is user → R1 → R2, R7.
 """
@@ -11,7 +11,19 @@ from pydantic import Field
 
 from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion
-from artoo.contracts.images import AttachedImage
+
+MediaType = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
+
+
+class AttachedImage(Contract):
+    """One image. `name` is the user's name for it, `size` is in bytes; `sha256` names the stored bytes near the
+    log."""
+
+    name: str
+    media_type: MediaType
+    size: int = Field(ge=1)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
 
 Act = Literal["applied", "discarded", "expired", "undone"]
 """The possible outcomes of a task's changes, at its end or later."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 
 SLUG_WORDS = 3
 # Most words in the label of a kind of request.

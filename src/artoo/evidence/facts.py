@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from artoo.contracts.execution import CallStatus, ExecutionResult, ToolCall, falls_short, standing_failure
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import Found, Reason
-from artoo.contracts.shortened import last_part, shortened
+from artoo.contracts.text import last_part, shortened
 from artoo.evidence.grounding import named, nearest, own_words, seen_in, shown, takes_up, ungrounded
 from artoo.evidence.tokens import Token, paths_in, words_of
 from artoo.ports.evidence import EvidenceSource

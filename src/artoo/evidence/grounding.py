@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import chain, groupby
 
 from artoo.contracts.execution import CallStatus, ToolCall
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.evidence.numerals import Number, Shown, columns_in, days_in, numbers_in, plain_digits, read_in, times_in
 from artoo.evidence.tokens import LIST_MARK, LONGEST, Token, folded, paths_in, tokens_of, words_of
 from artoo.evidence.worked_out import worked_out

@@ -11,8 +11,8 @@ import orjson
 from pydantic import BaseModel
 
 from artoo.contracts.conversation import Message, ModelTurn, Returned, Said, Took
-from artoo.contracts.images import AttachedImage
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.request import AttachedImage
+from artoo.contracts.text import well_formed
 from artoo.llm.schema import schema_of
 from artoo.ports.model import Conversation, Question
 from artoo.ports.tools import ToolSpec

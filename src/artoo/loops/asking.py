@@ -23,7 +23,7 @@ from artoo.contracts.errors import (
     ModelUnreachable,
 )
 from artoo.contracts.events import ModelCalled, ModelFailure, Spent, spent_by
-from artoo.contracts.images import AttachedImage
+from artoo.contracts.request import AttachedImage
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.model import Conversation, Known, Model, Question, Spoken, Tier
@@ -44,7 +44,7 @@ async def unchecked() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingSegments:
     """The agent that a task is done for, as segments of every prompt.
 
     `check` is awaited before each prompt. It raises IdentityRefused if the segments are no longer the accepted
@@ -54,11 +54,11 @@ class Standing:
     segments: Mapping[Segment, str] = field(default_factory=dict[Segment, str])
     check: Callable[[], Awaitable[None]] = unchecked
 
-    def after(self, persona: str) -> Standing:
+    def after(self, persona: str) -> StandingSegments:
         """Return a copy with the operator's accepted T-layer rules (`persona`) before the agent's own persona."""
         own = self.segments.get(Segment.AGENT_PERSONA, "")
         together = "\n".join(filter(None, (persona, own)))
-        return Standing({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
+        return StandingSegments({**self.segments, Segment.AGENT_PERSONA: together}, self.check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Asker:
     model: Model
     clock: Clock
     tier: Tier
-    standing: Standing = field(default_factory=Standing)
+    standing: StandingSegments = field(default_factory=StandingSegments)
     known: Known = field(default_factory=Known)
 
     async def ask(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from artoo.contracts.request import Act, TaskSpec, Turn
 from artoo.contracts.settling import ChangeClass
-from artoo.contracts.shortened import listed, shortened
+from artoo.contracts.text import listed, shortened
 
 # Number of characters by which a reader can recognise an earlier request.
 _REQUEST = 200

@@ -20,7 +20,7 @@ from artoo.memory import exchange, keys, reading, tables, verify
 from artoo.memory.commands import opposing
 from artoo.memory.dreams import PAIRS, Dreams
 from artoo.memory.signal import DAY_US, Signal, microseconds, moment, recomputed, signal_of
-from artoo.memory.views import Explanation, Findings, Kind, Overview, Share
+from artoo.memory.views import Explanation, Findings, Overview, RequestKind, Share
 from artoo.ports.clock import Clock
 from artoo.store.query import Engine, Query, first
 
@@ -79,13 +79,13 @@ class Books:
 
         return await self._read(work)
 
-    async def kinds(self) -> tuple[Kind, ...]:
+    async def kinds(self) -> tuple[RequestKind, ...]:
         """Return the known kinds of request."""
         texts: dict[str, list[str]] = {}
         for each in await self._read(lambda query: reading.requests(query, REQUESTS)):
             texts.setdefault(each.label, []).append(each.text)
         return tuple(
-            Kind(kind, sum(text != kind.replace("_", " ") for text in found), found[0])
+            RequestKind(kind, sum(text != kind.replace("_", " ") for text in found), found[0])
             for kind, found in texts.items()
         )
 

@@ -22,7 +22,7 @@ from artoo.contracts.tags import LOCAL, Pair, tool_of
 from artoo.memory import keys, reading, tables
 from artoo.memory.signal import DAY_US, microseconds
 from artoo.ports.clock import Clock
-from artoo.ports.dream import Cluster, DreamingElsewhere, Fading, Slice, Standing
+from artoo.ports.dream import Cluster, DreamingElsewhere, Fading, RuleEvidence, Slice
 from artoo.store.query import Engine, Query, first
 
 LEASE_SECONDS = 300.0
@@ -157,13 +157,15 @@ class Dreams:
 
         return await self._read(work)
 
-    async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
+    async def standing(self, after: str | None, limit: int) -> Slice[RuleEvidence]:
         """Implement `DreamStore.standing`."""
 
-        def work(query: Query) -> Slice[Standing]:
+        def work(query: Query) -> Slice[RuleEvidence]:
             rules = reading.megrams(query.all(_STANDING, (after or "", limit)))
             live = reading.sums(query, [rule.pair for rule in rules], self._now_us())
-            found = (Standing(rule, sums.attention, sums.decision) for rule, sums in zip(rules, live, strict=True))
+            found = (
+                RuleEvidence(rule, sums.attention, sums.decision) for rule, sums in zip(rules, live, strict=True)
+            )
             return Slice(tuple(found), len(rules), rules[-1].id if len(rules) == limit else None)
 
         return await self._read(work)

@@ -20,7 +20,7 @@ from artoo.memory.dreams import Dreams
 from artoo.memory.engines import engine_at
 from artoo.memory.gathering import MOST_RULES, gather
 from artoo.memory.signal import microseconds
-from artoo.memory.spool import Sink, Spool
+from artoo.memory.spool import MemorySpool, Sink
 from artoo.memory.writer import Writer, WriterStatistics
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids
@@ -41,7 +41,7 @@ class SharedMemory:
     `spool`: keeps writes until a shared store can be reached. None for a local store, which is always reachable.
     """
 
-    def __init__(self, engine: Engine, clock: Clock, ids: Ids, spool: Spool | None = None) -> None:
+    def __init__(self, engine: Engine, clock: Clock, ids: Ids, spool: MemorySpool | None = None) -> None:
         self.engine = engine
         self._clock = clock
         self._ids = ids
@@ -58,7 +58,7 @@ class SharedMemory:
         """Open a shared store without connecting to it. While the store cannot be reached, reads raise
         MemoryStoreError at once, and writes are kept in the directory `spool`. Raises ConfigurationError if the
         database's driver is missing."""
-        return cls(engine_at(address), clock, ids, Spool(spool))
+        return cls(engine_at(address), clock, ids, MemorySpool(spool))
 
     @property
     def books(self) -> Books:

@@ -35,7 +35,7 @@ _SCHEMA = Schema(
 _log = logging.getLogger(__name__)
 
 
-class Spool:
+class MemorySpool:
     """The pending commands in order of arrival. Every method raises MemoryStoreError."""
 
     def __init__(self, directory: Path) -> None:
@@ -107,7 +107,7 @@ class Spool:
 class Sink:
     """The destination of batches, used only by the writer's thread. Failed commands are stored later, in order."""
 
-    def __init__(self, engine: Engine, spool: Spool | None) -> None:
+    def __init__(self, engine: Engine, spool: MemorySpool | None) -> None:
         self._engine = engine
         self._spool = spool
         self._behind = True
@@ -137,13 +137,13 @@ class Sink:
         if self._spool is not None:
             self._spool.close()
 
-    def _keep(self, spool: Spool, commands: Sequence[Command], error: MemoryAway) -> None:
+    def _keep(self, spool: MemorySpool, commands: Sequence[Command], error: MemoryAway) -> None:
         if not self.again_after:
             _log.warning("memory: kept on this machine until the store is back: %s", error)
         spool.add(commands)
         self._behind, self.again_after = True, RETRY_SECONDS
 
-    def _catch_up(self, spool: Spool) -> None:
+    def _catch_up(self, spool: MemorySpool) -> None:
         if not self._behind:
             return
         stored = 0

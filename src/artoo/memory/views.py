@@ -47,7 +47,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RequestKind:
     """A kind of request: its label, the number of its known requests, and the newest of these."""
 
     label: str

@@ -39,7 +39,7 @@ class Fading:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RuleEvidence:
     """A rule with the sums of the live M and K evidence of its pair."""
 
     rule: Megram
@@ -96,7 +96,7 @@ class DreamStore(Protocol):
         whose slug is so long that their key is a digest are left out."""
         ...
 
-    async def standing(self, after: str | None, limit: int) -> Slice[Standing]:
+    async def standing(self, after: str | None, limit: int) -> Slice[RuleEvidence]:
         """List up to `limit` rules with their live evidence."""
         ...
 

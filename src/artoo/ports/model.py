@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from artoo.contracts.conversation import Message, ModelTurn
 from artoo.contracts.events import Spent
-from artoo.contracts.images import AttachedImage
+from artoo.contracts.request import AttachedImage
 from artoo.ports.tools import ToolSpec
 
 T = TypeVar("T", bound=BaseModel)

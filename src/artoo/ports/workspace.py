@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Protocol
 
 from artoo.contracts.changes import Change
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import MOST_OUTPUT_SHOWN
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import ClassifiedChange
 from artoo.ports import printing
 from artoo.ports.sandbox import Captured, Roots

@@ -15,8 +15,8 @@ from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import HandedTask
 from artoo.protocols.reports import (
     DifferenceReport,
+    PendingTask,
     TaskReport,
-    Waiting,
     difference_report,
     result_report,
     running_report,
@@ -45,7 +45,7 @@ class Looking:
     config: Config
     clean: Redactor
 
-    def waiting(self) -> tuple[Waiting, ...]:
+    def waiting(self) -> tuple[PendingTask, ...]:
         """List pending changes, latest first. Raises SandboxError."""
         recover_earlier(self.config)
         found = sorted(pendings(self.config), key=lambda one: one.since, reverse=True)

@@ -14,7 +14,7 @@ from artoo.protocols.handed import LONGEST_DOING, HandedTask
 from artoo.redaction import Redactor
 from artoo.runtime.changes.pending_changes import Pending
 from artoo.runtime.changes.settlement_history import Afterwards
-from artoo.runtime.changes.settlement_history import Waiting as WaitingNow
+from artoo.runtime.changes.settlement_history import PendingSummary as WaitingNow
 from artoo.words.outcome import resumable, status_of
 from artoo.words.result import result_words
 from artoo.words.settling import dropped, waiting
@@ -44,7 +44,7 @@ class Report(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Waiting(Report):
+class PendingTask(Report):
     """A task with pending changes. Times are seconds since the epoch (UTC)."""
 
     task_id: str
@@ -187,9 +187,9 @@ def _standing(after: Afterwards) -> str:
     return after.state or "none"
 
 
-def waiting_report(one: Pending, clean: Redactor) -> Waiting:
+def waiting_report(one: Pending, clean: Redactor) -> PendingTask:
     """Report a task with pending changes."""
-    return Waiting(
+    return PendingTask(
         task_id=one.task_id,
         request=clean.text(one.request),
         reason=clean.text(waiting(one.reason, one.counts, one.conflicts, one.language)),

@@ -38,7 +38,7 @@ class Output:
     """
 
     def __init__(self, path: Path, limits: CommandLimits, on_output: Heard = unheard) -> None:
-        self._spool = Spool(path, limits.output_bytes)
+        self._spool = OutputSpool(path, limits.output_bytes)
         self._kept = {"stdout": HeadAndTail(limits.kept_bytes), "stderr": HeadAndTail(limits.kept_bytes)}
         self._on_output = on_output
         self._told_last: tuple[StreamName, bool] = ("stdout", True)
@@ -149,7 +149,7 @@ class HeadAndTail:
         return Captured(bytes(self._head), bytes(self._tail[-self._half :]), self._total)
 
 
-class Spool:
+class OutputSpool:
     """Stores a stream in a file of bounded size. The first half of the file keeps the start of the stream. The
     second half is a ring buffer.
 

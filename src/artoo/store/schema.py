@@ -38,7 +38,7 @@ CREATE TABLE {SCHEMA}.artoo_schema (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SchemaStep:
     """One SQL file. `version` is the number at the beginning of its name."""
 
     version: int
@@ -52,10 +52,10 @@ class Step:
 
 
 @cache
-def steps() -> tuple[Step, ...]:
+def steps() -> tuple[SchemaStep, ...]:
     """Return all steps of this program, in order."""
     found = [
-        Step(int(match[1]), match[0].removesuffix(".sql"), file.read_text("utf-8"))
+        SchemaStep(int(match[1]), match[0].removesuffix(".sql"), file.read_text("utf-8"))
         for file in files("artoo.store").joinpath("migrations").iterdir()
         if (match := _NAME.fullmatch(file.name))
     ]
@@ -120,7 +120,7 @@ def _require_utf8(connection: Connection, address: StoreAddress) -> None:
         )
 
 
-def _missing(connection: Connection, address: StoreAddress) -> tuple[Step, ...]:
+def _missing(connection: Connection, address: StoreAddress) -> tuple[SchemaStep, ...]:
     """Return the steps to apply. Raises ConfigurationError for a store of a newer or different artoo."""
     # With the schema's name, so that a role without access gets a permission error, not a missing-table error.
     query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 
 Json = dict[str, object]
 

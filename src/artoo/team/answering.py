@@ -19,8 +19,8 @@ from artoo.agents.mail.rows import MailClaim
 from artoo.agents.patrol.patrol import PatrolRequest
 from artoo.contracts.agents import OPERATOR, Mail, Priority
 from artoo.contracts.errors import ClaimLost, MailRefused
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.contracts.text import shortened
 from artoo.prompts.segments import Segment
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.task.agent_context import Behalf

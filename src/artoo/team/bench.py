@@ -12,7 +12,7 @@ from artoo.agents.identity.registry import Registry
 from artoo.contracts.agents import OPERATOR, BoardTask
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.roles import Role
-from artoo.loops.asking import Standing
+from artoo.loops.asking import StandingSegments
 from artoo.ports.bus import Port
 from artoo.ports.model import Tier
 from artoo.prompts.segments import Segment
@@ -38,7 +38,7 @@ class Member:
         """Return the agent's name."""
         return self.identity.name
 
-    def standing(self, more: Mapping[Segment, str] | None = None) -> Standing:
+    def standing(self, more: Mapping[Segment, str] | None = None) -> StandingSegments:
         """Return the agent's segments for every prompt, and the additional segments `more`."""
 
         async def check() -> None:
@@ -46,7 +46,7 @@ class Member:
 
         given = {segment: text for segment, text in (more or {}).items() if text}
         own = {segment: text for segment, text in segments(self.identity).items() if text}
-        return Standing({**own, **given}, check)
+        return StandingSegments({**own, **given}, check)
 
     @property
     def tier(self) -> Tier | None:

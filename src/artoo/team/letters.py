@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.request_reply import MailRequests
 from artoo.contracts.agents import OPERATOR
 from artoo.contracts.errors import MailRefused
 
@@ -42,7 +42,7 @@ class Letters:
     name: str
     work: str
     mailbox: Mailbox
-    asking: Asking
+    asking: MailRequests
     known: tuple[str, ...]
     wait: float
     standins: tuple[str, ...]

@@ -17,10 +17,10 @@ from artoo.agents.board.rules import ComplexityRule, Policies, TrustPolicy
 from artoo.agents.foreign.foreign_tasks import Foreign
 from artoo.agents.foreign.push_targets import ForeignPost
 from artoo.agents.heartbeat.ledger import Pulses
-from artoo.agents.identity.folders import Found, find_agents
+from artoo.agents.identity.folders import FoundAgents, find_agents
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
-from artoo.agents.mail.request_reply import Asking
+from artoo.agents.mail.request_reply import MailRequests
 from artoo.agents.mail.wake import Wake
 from artoo.agents.storage.database import Database, Tell, database_path, open_file
 from artoo.contracts.agents import RUNTIME, BoardState, Complexity, Priority, TrustLevel
@@ -50,7 +50,7 @@ class Office:
     database: Database
     board: Board
     mailbox: Mailbox
-    asking: Asking
+    asking: MailRequests
     registry: Registry
     pulses: Pulses
     wake: Wake
@@ -115,12 +115,12 @@ class Office:
         with suppress(SandboxError):
             self.submissions.discard(task_id, RUNTIME)
 
-    def folders(self) -> Found:
+    def folders(self) -> FoundAgents:
         """Find the agents on disk. Blocks."""
         return folders_of(self.config, self.home)
 
 
-def folders_of(config: Config, home: Path) -> Found:
+def folders_of(config: Config, home: Path) -> FoundAgents:
     """Find the agents on disk. `home`: artoo's own directory, as a real path. Blocks."""
     return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
 
@@ -211,7 +211,7 @@ async def open_office(
             database=database,
             board=board,
             mailbox=mailbox,
-            asking=Asking(database, mailbox, wake, clock),
+            asking=MailRequests(database, mailbox, wake, clock),
             registry=registry,
             pulses=Pulses(database),
             wake=wake,

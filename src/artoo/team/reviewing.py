@@ -18,7 +18,7 @@ from artoo.contracts.errors import ArtooError
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.roles import Role
 from artoo.contracts.settling import ClassifiedChange
-from artoo.contracts.shortened import set_off, without_middle
+from artoo.contracts.text import set_off, without_middle
 from artoo.llm.budget import Budget, BudgetedModel
 from artoo.loops.asking import Asker
 from artoo.ports.model import Known, Tier

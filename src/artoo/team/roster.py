@@ -20,7 +20,7 @@ GONE = (
 KEPT = "what it left is kept; artoo agent accept {name} takes it back"
 
 
-class Standing(StrEnum):
+class AgentStatus(StrEnum):
     """The status of an agent. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
 
     READY = "ready"
@@ -37,7 +37,7 @@ class Listed:
 
     name: str
     trust: str | None
-    state: Standing
+    state: AgentStatus
     detail: str = ""
 
 
@@ -47,13 +47,13 @@ async def roster(office: Office) -> tuple[list[Listed], list[str]]:
     records = {record.name: record for record in await office.registry.list()}
     agents = [await asyncio.to_thread(_on_disk, folder, records.pop(folder.name, None)) for folder in found.agents]
     agents += [_without_folder(record, shared=bool(office.machine)) for record in records.values()]
-    retired = {each.name for each in agents if each.state is Standing.RETIRED}
+    retired = {each.name for each in agents if each.state is AgentStatus.RETIRED}
     gone = (name for name, record in records.items() if not (record.retired or office.machine))
     problems = [*found.problems, *(f"{name}: {GONE.format(name=name)}" for name in gone)]
     for folder in found.agents:
         if folder.name not in retired:
             problems += await asyncio.to_thread(patrol_problems, folder.heartbeat)
-    ready = {each.name for each in agents if each.state is Standing.READY}
+    ready = {each.name for each in agents if each.state is AgentStatus.READY}
     failing = await script_problems(office.database, str(office.routine), ready)
     problems += [f"{office.routine} ({', '.join(whose)}): {problem}" for problem, whose in failing.items()]
     return agents, problems
@@ -62,8 +62,8 @@ async def roster(office: Office) -> tuple[list[Listed], list[str]]:
 def listed(record: AgentRecord) -> Listed:
     """Return an agent as recorded in the registry."""
     if record.retired:
-        return Listed(record.name, record.trust.value, Standing.RETIRED, KEPT.format(name=record.name))
-    state = Standing.STOPPED if record.stopped else Standing.PAUSED if record.paused else Standing.READY
+        return Listed(record.name, record.trust.value, AgentStatus.RETIRED, KEPT.format(name=record.name))
+    state = AgentStatus.STOPPED if record.stopped else AgentStatus.PAUSED if record.paused else AgentStatus.READY
     why = f"{record.stopped}; artoo agent accept {record.name}" if record.stopped else ""
     return Listed(record.name, record.trust.value, state, why)
 
@@ -76,7 +76,7 @@ def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:
     if record is not None:
         trust, why = record.trust.value, f"{record.stopped or 'its identity was changed since it was accepted'}; "
     how = f"{why}read {folder.identity}, then: artoo agent accept {folder.name}"
-    return Listed(folder.name, trust, Standing.NOT_ACCEPTED, how)
+    return Listed(folder.name, trust, AgentStatus.NOT_ACCEPTED, how)
 
 
 def _without_folder(record: AgentRecord, *, shared: bool) -> Listed:
@@ -86,4 +86,4 @@ def _without_folder(record: AgentRecord, *, shared: bool) -> Listed:
     if shared:
         here = listed(record)
         return Listed(here.name, here.trust, here.state, here.detail or "its folder is on another machine")
-    return Listed(record.name, record.trust.value, Standing.FOLDER_GONE, GONE.format(name=record.name))
+    return Listed(record.name, record.trust.value, AgentStatus.FOLDER_GONE, GONE.format(name=record.name))

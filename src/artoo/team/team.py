@@ -24,7 +24,7 @@ from artoo.agents.board.rows import ANYBODY
 from artoo.agents.heartbeat.backoff import Backoff
 from artoo.agents.heartbeat.duties import Done, Duty
 from artoo.agents.heartbeat.heartbeat import Heartbeat, HeartbeatSettings
-from artoo.agents.identity.folders import AgentFolder, Found, folder_of
+from artoo.agents.identity.folders import AgentFolder, FoundAgents, folder_of
 from artoo.agents.identity.registry import AgentRecord
 from artoo.agents.mail.outbox import Outbox
 from artoo.agents.patrol.conditions import Looking
@@ -172,7 +172,7 @@ class Team:
         await self._stop_the_gone(records, found)
         self.problems = tuple(problems)
 
-    async def _stop_the_gone(self, records: Sequence[AgentRecord], found: Found) -> None:
+    async def _stop_the_gone(self, records: Sequence[AgentRecord], found: FoundAgents) -> None:
         """Stop agents whose folders are gone. Their tasks are held for the operator, who is notified.
 
         This is skipped if several machines share the database, because another machine may have the folder.
@@ -183,7 +183,7 @@ class Team:
                 with suppress(IdentityRefused):
                     await self.office.registry.check(folder_of(self.office.home, record.name))
 
-    async def _found(self, records: Sequence[AgentRecord]) -> Found:
+    async def _found(self, records: Sequence[AgentRecord]) -> FoundAgents:
         """Return the agents' folders of this home. For a worker, return copies of all accepted agents' folders in
         the store."""
         if not self._worker or self._seating is None:

@@ -30,8 +30,8 @@ from artoo.contracts.execution import CallStatus, CriterionVerdict, SubTaskOutco
 from artoo.contracts.plan import Plan
 from artoo.contracts.recording import AskedBy, Observed, Source
 from artoo.contracts.request import UserRequest
-from artoo.contracts.shortened import shortened, without_middle
 from artoo.contracts.solution import Directive, FinalResult, OutcomeSummary, ReplanRequest, StoppedBy
+from artoo.contracts.text import shortened, without_middle
 from artoo.prompts.segments import Segment
 from artoo.runtime.app.caller import Caller
 from artoo.runtime.app.run_options import Budgets

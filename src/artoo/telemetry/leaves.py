@@ -12,7 +12,7 @@ from artoo.contracts.events import ModelCalled
 from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCalled
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.roles import Role
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 from artoo.telemetry import conventions as c
 from artoo.telemetry.peers import Peer, Peers
 

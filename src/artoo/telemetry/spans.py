@@ -39,7 +39,7 @@ def nanoseconds(at: datetime) -> int:
 
 
 @dataclass(slots=True)
-class _Task:
+class _TaskSpans:
     """The open spans of one task. Contexts of ended subtasks are retained as parents of late calls."""
 
     root: Span
@@ -64,7 +64,7 @@ class SpanTree:
         self._tracer = tracer
         self._peers = peers
         self._content = content
-        self._tasks: OrderedDict[str, _Task] = OrderedDict()
+        self._tasks: OrderedDict[str, _TaskSpans] = OrderedDict()
         self._ended: OrderedDict[str, None] = OrderedDict()
 
     @property
@@ -92,7 +92,7 @@ class SpanTree:
         while self._tasks:
             self._end_oldest()
 
-    def _follow(self, task: _Task, envelope: Envelope) -> None:
+    def _follow(self, task: _TaskSpans, envelope: Envelope) -> None:
         at = nanoseconds(envelope.at)
         match envelope.payload:
             case UserRequest() as request if self._content:
@@ -116,7 +116,7 @@ class SpanTree:
 
     # --- opening and closing ---------------------------------------------------------------------------------
 
-    def _task(self, envelope: Envelope) -> _Task | None:
+    def _task(self, envelope: Envelope) -> _TaskSpans | None:
         """Return the task's spans.
 
         They are opened by the task's first message, or by the message that resumes it after its end.
@@ -133,14 +133,14 @@ class SpanTree:
             began,
             {c.OPERATION: c.INVOKE_WORKFLOW, c.WORKFLOW_NAME: WORKFLOW, c.TASK_ID: envelope.task_id},
         )
-        task = _Task(root, began, set_span_in_context(root, Context()))
+        task = _TaskSpans(root, began, set_span_in_context(root, Context()))
         self._tasks[envelope.task_id] = task
         self._open_round(task, began, 1)
         if len(self._tasks) > MOST_TASKS:
             self._end_oldest()
         return task
 
-    def _open_round(self, task: _Task, at: int, number: int) -> None:
+    def _open_round(self, task: _TaskSpans, at: int, number: int) -> None:
         """Open a round at its directive (the first round at the task's start), or only update its number.
 
         The round's manifest confirms the number."""
@@ -149,7 +149,7 @@ class SpanTree:
             task.round_context = set_span_in_context(task.round, task.context)
         task.round.set_attribute(c.ROUND, number)
 
-    def _close_round(self, task: _Task, at: int, decided: Decided) -> None:
+    def _close_round(self, task: _TaskSpans, at: int, decided: Decided) -> None:
         span, task.round = task.round, None
         if span is None:
             return
@@ -160,7 +160,7 @@ class SpanTree:
             span.set_status(Status(StatusCode.ERROR, decided.reason or None))
         span.end(at)
 
-    def _open_subtask(self, task: _Task, at: int, subtask: SubTask) -> None:
+    def _open_subtask(self, task: _TaskSpans, at: int, subtask: SubTask) -> None:
         parent = task.round_context or task.context
         known: Attributes = {
             c.OPERATION: c.INVOKE_AGENT,
@@ -173,13 +173,13 @@ class SpanTree:
         task.subtasks[subtask.subtask_id] = span
         task.contexts[subtask.subtask_id] = set_span_in_context(span, parent)
 
-    def _note(self, task: _Task, envelope: Envelope) -> None:
+    def _note(self, task: _TaskSpans, envelope: Envelope) -> None:
         """Add a verdict or a correction as an event to its subtask, or to its round."""
         span = task.subtasks.get(envelope.subtask_id or "") or task.round or task.root
         name, attributes = leaves.event_of(envelope, content=self._content)
         span.add_event(name, attributes, nanoseconds(envelope.at))
 
-    def _finish(self, task: _Task, envelope: Envelope, result: FinalResult) -> None:
+    def _finish(self, task: _TaskSpans, envelope: Envelope, result: FinalResult) -> None:
         at, root = nanoseconds(envelope.at), task.root
         root.set_attributes({c.DIRECTIVE: result.directive.value, c.ROUND: result.replans + 1})
         root.set_attributes({**_loss(result.loss.model_dump()), **task.tokens, c.GRADIENT: result.grad_l})
@@ -211,7 +211,7 @@ class SpanTree:
 
     # --- leaves ----------------------------------------------------------------------------------------------
 
-    def _leaf(self, leaf: Leaf, envelope: Envelope, task: _Task | None) -> None:
+    def _leaf(self, leaf: Leaf, envelope: Envelope, task: _TaskSpans | None) -> None:
         end = nanoseconds(envelope.at)
         start = max(end - leaf.duration_ms * 1_000_000, task.began if task is not None else 0)
         parent = task.parent(envelope.subtask_id) if task is not None else Context()
@@ -235,7 +235,7 @@ class SpanTree:
         return self._tracer.start_span(name, parent, kind, attributes, start_time=at)
 
 
-def _close_subtask(task: _Task, at: int, outcome: SubTaskOutcome) -> None:
+def _close_subtask(task: _TaskSpans, at: int, outcome: SubTaskOutcome) -> None:
     span = task.subtasks.pop(outcome.subtask_id, None)
     if span is None:
         return
@@ -247,7 +247,7 @@ def _close_subtask(task: _Task, at: int, outcome: SubTaskOutcome) -> None:
     span.end(at)
 
 
-def _end_below(task: _Task, at: int | None, why: str) -> None:
+def _end_below(task: _TaskSpans, at: int | None, why: str) -> None:
     """End the open spans of a task: subtasks that a halt interrupted, and a round without a decision."""
     for span in (*task.subtasks.values(), *((task.round,) if task.round is not None else ())):
         span.set_attributes({c.INCOMPLETE: True, c.ERROR_TYPE: why})

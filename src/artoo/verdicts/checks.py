@@ -24,7 +24,7 @@ from artoo.contracts.criteria import (
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.failure import FailureClass, failure_class, says_absent
 from artoo.contracts.findings import Found, Reason
-from artoo.contracts.shortened import listed, without_middle
+from artoo.contracts.text import listed, without_middle
 
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource

@@ -21,7 +21,7 @@ from artoo.contracts.execution import (
 from artoo.contracts.failure import FailureClass
 from artoo.contracts.findings import BLAMES_NOBODY, Found, Reason
 from artoo.contracts.roles import Role
-from artoo.contracts.shortened import shortened, without_middle
+from artoo.contracts.text import shortened, without_middle
 from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check

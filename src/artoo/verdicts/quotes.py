@@ -11,7 +11,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.criteria import Criterion, in_a_line
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
 from artoo.contracts.failure import FailureClass
-from artoo.contracts.shortened import set_off, without_middle
+from artoo.contracts.text import set_off, without_middle
 from artoo.verdicts.judging import left_open, verdict_on
 
 # The reason that is recorded for a judge that gave none.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcome, ToolCall
-from artoo.contracts.shortened import listed, set_off, without_middle
+from artoo.contracts.text import listed, set_off, without_middle
 from artoo.evidence.facts import rests_on_nothing
 
 # Characters of calls and difference that a judge is shown.

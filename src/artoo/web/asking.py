@@ -12,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from artoo.contracts.confirmation import Choice, Consent, Words
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn
-from artoo.contracts.shortened import shortened
 from artoo.contracts.steering import UserMessage
+from artoo.contracts.text import shortened
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.approvals.prompt_store import answer_question, ask_to_stop, open_questions, send_message
 from artoo.runtime.changes.run_changes import LONGEST_SUMMARY

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from artoo.contracts import codec
 from artoo.contracts.errors import MessageUnreadable
-from artoo.contracts.shortened import CUT, shortened
+from artoo.contracts.text import CUT, shortened
 from artoo.tasklog.event_text import Json, event_text, object_in
 from artoo.tasklog.layout import GAP_KEY
 from artoo.web.names import named

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from artoo.contracts.errors import ArtooError, ConfigurationError
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 from artoo.runtime.app.images import LARGEST_TOGETHER, MOST_IMAGES
 from artoo.runtime.config.model import Config
 from artoo.tasklog.layout import part_path, task_directory

@@ -33,8 +33,8 @@ from artoo.contracts.findings import (
     Unjudged,
     Unread,
 )
-from artoo.contracts.shortened import CUT, shortened
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy, UnmetCriterion
+from artoo.contracts.text import CUT, shortened
 from artoo.words.catalogue import Catalogue, in_language
 
 _MOST_TRIED = 5

@@ -22,7 +22,7 @@ from artoo.ports.workspace import MIB
 from artoo.sandbox.limits.usage import disk_usage
 from artoo.sandbox.reading.programs import find_program
 from artoo.sandbox.remove_tree import remove_tree
-from artoo.workspace.changes.base import Entry, Key, Manifest, stamp_of
+from artoo.workspace.changes.base import BaseEntry, BaseManifest, Key, stamp_of
 from artoo.workspace.commit.dirfd_ops import copy, set_metadata
 from artoo.workspace.directory import Covered, WorkspaceDirectory
 from artoo.workspace.files.beneath import open_beneath
@@ -58,7 +58,7 @@ class Copier:
     because of the limits.
     """
 
-    manifest: Manifest
+    manifest: BaseManifest
     hidden: Callable[[str], bool]
     limits: CopyLimits = field(default_factory=CopyLimits)
     left_out: set[str] = field(default_factory=set[str])
@@ -147,7 +147,7 @@ class Copier:
     def _copied(self, key: Key, source: NodeState, target: int, name: str) -> None:
         made = glance(target, name)
         assert made is not None
-        self.manifest.entries[key] = Entry(stamp_of(source), stamp_of(made))
+        self.manifest.entries[key] = BaseEntry(stamp_of(source), stamp_of(made))
 
     def _remove(self, number: int, place: int, seen: set[str], listed: set[str]) -> None:
         """Delete from the copy the paths that the user deleted and the task has not changed.
@@ -196,7 +196,7 @@ def _as_ours(state: NodeState) -> NodeState:
 MOST_BYTES, MOST_PATHS = 1_024 * MIB, 50_000
 """The maximum size of a workspace that may be copied."""
 
-_CHANGED = Entry((), ())
+_CHANGED = BaseEntry((), ())
 """The entry of a copied path that the task has changed or deleted. No path has this stamp."""
 
 
@@ -248,12 +248,12 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 def _copy_manifest(covered: tuple[Covered, ...], source: WorkspaceDirectory, target: WorkspaceDirectory) -> None:
     """Write the new copies' manifest. Paths that the task has not changed get the stamps of the new copies."""
-    old, new = Manifest.read(source.manifest), Manifest(target.manifest)
+    old, new = BaseManifest.read(source.manifest), BaseManifest(target.manifest)
     places = {one.number: (one.place, target.copy(one.number)) for one in covered}
     for key, entry in old.entries.items():
         was, now = (_state(place, key[1]) for place in places[key[0]])
         same = was is not None and now is not None and not old.is_changed(key, was)
-        new.entries[key] = Entry(entry.source, stamp_of(now)) if same and now is not None else _CHANGED
+        new.entries[key] = BaseEntry(entry.source, stamp_of(now)) if same and now is not None else _CHANGED
     new.save()
 
 

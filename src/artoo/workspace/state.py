@@ -24,7 +24,7 @@ from artoo.sandbox.reading.path_set import PathSet, outermost
 from artoo.workspace.changes.base import (
     Base,
     BaseBook,
-    Manifest,
+    BaseManifest,
     after_tick_ns,
     now_ns,
     replace_bases,
@@ -153,7 +153,7 @@ class WorkspaceState:
     def _follow(self, roots: Iterable[Path]) -> Copier:
         """Make the copies, or update them from the user's files."""
         hidden = PathSet(hidden_paths(self.roots, self._services.artoo_home))
-        copier = Copier(Manifest.read(self.directory.manifest), hidden.cover, self._services.copy_limits)
+        copier = Copier(BaseManifest.read(self.directory.manifest), hidden.cover, self._services.copy_limits)
         copier.follow(Covered(number, root, self.directory.copy(number)) for number, root in enumerate(roots))
         return copier
 

@@ -43,7 +43,7 @@ _TASK = {Priority.CRITICAL: _FIRST, Priority.STANDARD: 4, Priority.BACKGROUND: 5
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingItem:
     """An item that waits for an agent. It is a task to work on, a submission to review, or a letter.
 
     `since_us`: the time at which the wait began (in µs of a clock that never goes back). `number` decides between
@@ -57,10 +57,10 @@ class Waiting:
     number: int
 
 
-def choose(waiting: Iterable[Waiting], now_us: int, bound_us: int) -> Waiting | None:
+def choose(waiting: Iterable[WaitingItem], now_us: int, bound_us: int) -> WaitingItem | None:
     """Return the item to handle next. Return None if there is none."""
 
-    def rank(item: Waiting) -> tuple[int, int, int]:
+    def rank(item: WaitingItem) -> tuple[int, int, int]:
         level = (_MAIL if item.kind == "mail" else _TASK)[item.priority]
         return (_FIRST if now_us - item.since_us >= bound_us else level, item.since_us, item.number)
 
@@ -128,7 +128,7 @@ class Allocation(Stored):
         )
 
     @reads
-    def peek(self, reading: Reading, agent: str) -> Waiting | None:
+    def peek(self, reading: Reading, agent: str) -> WaitingItem | None:
         """Return the item that the agent would get now. Return None if there is none, or if the agent is paused.
         Nothing is changed."""
         return self._chosen(reading, mover_of(reading, agent))
@@ -153,13 +153,13 @@ class Allocation(Stored):
             spent.add((item.kind, item.priority))
         return None
 
-    def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> Waiting | None:
+    def _chosen(self, reading: Reading, mover: Mover, spent: Collection[_Queue] = ()) -> WaitingItem | None:
         if mover.idle:
             return None
         waiting = [item for item in self._waiting(reading, mover) if (item.kind, item.priority) not in spent]
         return choose(waiting, reading.steady_us, self._bound_us)
 
-    def _waiting(self, reading: Reading, mover: Mover) -> list[Waiting]:
+    def _waiting(self, reading: Reading, mover: Mover) -> list[WaitingItem]:
         """Return the first item of each queue. Later items of a queue are never chosen before it, because they have
         the same priority and arrived later."""
         kinds: list[Kind] = ["task"] if self._tasks else []
@@ -177,7 +177,7 @@ class Allocation(Stored):
         )
         rows = reading.all(" UNION ALL ".join(heads), self._parameters(reading, mover.name))
         return [
-            Waiting(row["kind"], row["id"], Priority(row["priority"]), row["since_us"], row["number"])
+            WaitingItem(row["kind"], row["id"], Priority(row["priority"]), row["since_us"], row["number"])
             for row in rows
         ]
 

@@ -11,7 +11,7 @@ from artoo.agents.storage.monotonic_clock import seconds_us
 from artoo.agents.storage.transaction import Reading, Row, Value
 from artoo.contracts.agents import OPERATOR, BoardState, BoardTask
 from artoo.contracts.errors import ActorRefused
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 
 LONGEST_QUESTION = 300
 """Maximum number of characters of a question in this list."""

@@ -18,8 +18,8 @@ from artoo.agents.board.rows import find_row, record, task_of
 from artoo.agents.board.rules import ComplexityRule, Policies
 from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.messages import (
-    Known,
-    Said,
+    ForeignMessage,
+    KnownMessage,
     done_again,
     extended,
     keep_message,
@@ -43,7 +43,7 @@ _OPEN = "t.state NOT IN ('completed', 'failed', 'cancelled', 'archived')"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ForeignRequest:
     """A message that asks for work. `agent`: the agent to which it is addressed, or empty for any agent. `context`:
     an id that the sender chose."""
 
@@ -64,7 +64,7 @@ class ForeignTask:
     task: BoardTask
     peer: str
     agent: str
-    messages: tuple[Said, ...]
+    messages: tuple[ForeignMessage, ...]
     context: str
     moves: tuple[TaskMoved, ...]
     position: int
@@ -88,7 +88,7 @@ class Foreign(Stored):
         self._rules = tuple(rules)
 
     @writes
-    def accept(self, writing: Writing, peer: str, asked: Asked, limits: Peer) -> tuple[ForeignTask, bool]:
+    def accept(self, writing: Writing, peer: str, asked: ForeignRequest, limits: Peer) -> tuple[ForeignTask, bool]:
         """Add the requested task to the board. Also returns False if the same message was received before."""
         # The transactions of one sender run one after another, because its limits are checked by counting rows, and
         # a message must be accepted only once.
@@ -119,11 +119,13 @@ class Foreign(Stored):
             money=limits.money,
             at_us=writing.now_us,
         )
-        keep_message(writing, peer, asked.agent, new.id, Said(asked.message, storable(asked.text)))
+        keep_message(writing, peer, asked.agent, new.id, ForeignMessage(asked.message, storable(asked.text)))
         return self._of(writing, _known(writing, new.id)), True
 
     @writes
-    def more(self, writing: Writing, peer: str, task_id: str, asked: Asked, limits: Peer) -> ForeignTask | None:
+    def more(
+        self, writing: Writing, peer: str, task_id: str, asked: ForeignRequest, limits: Peer
+    ) -> ForeignTask | None:
         """Add a message to a task of the sender that has not ended. Return None if the sender has no such task.
 
         If the task is in review, it is done again at once. If an agent is working on it, it is done again
@@ -143,10 +145,10 @@ class Foreign(Stored):
         if seen.ended is not None:
             raise ForeignRefused("the task is over; without taskId, a new one begins in this context")
         _check_day(writing, peer, limits)
-        self._add(writing, seen, Said(asked.message, storable(asked.text)))
+        self._add(writing, seen, ForeignMessage(asked.message, storable(asked.text)))
         return self._of(writing, _known(writing, task_id))
 
-    def _add(self, writing: Writing, seen: ForeignTask, said: Said) -> None:
+    def _add(self, writing: Writing, seen: ForeignTask, said: ForeignMessage) -> None:
         task, name = seen.task, FOREIGN + seen.peer
         # The text is extended first. If that makes it too long, the message changes nothing.
         whole = extended(task, said.text, LONGEST_TEXT)
@@ -217,7 +219,7 @@ class Foreign(Stored):
                 " one of them, or cancel one. Nothing was started."
             )
 
-    def _again(self, writing: Writing, known: Known, asked: Asked) -> ForeignTask:
+    def _again(self, writing: Writing, known: KnownMessage, asked: ForeignRequest) -> ForeignTask:
         if known.text != storable(asked.text):
             raise ForeignRefused(
                 f"A message {asked.message!r} has come before and said something else; give every message an id"

@@ -20,7 +20,7 @@ _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ForeignMessage:
     """One message of a task. It has the id that the sender gave it, and the text."""
 
     message: str
@@ -28,32 +28,32 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMessage:
     """A message that was received before, with its task and its text."""
 
     board_task: str
     text: str
 
 
-def messages_of(reading: Reading, task_id: str) -> tuple[Said, ...]:
+def messages_of(reading: Reading, task_id: str) -> tuple[ForeignMessage, ...]:
     """Return the messages of a task in order."""
     rows = reading.all(
         "SELECT message, text FROM foreign_messages WHERE board_task = ? ORDER BY number LIMIT ?",
         (task_id, MOST_MESSAGES),
     )
-    return tuple(Said(row["message"], row["text"]) for row in rows)
+    return tuple(ForeignMessage(row["message"], row["text"]) for row in rows)
 
 
-def known_message(reading: Reading, peer: str, agent: str, message: str) -> Known | None:
+def known_message(reading: Reading, peer: str, agent: str, message: str) -> KnownMessage | None:
     """Return the earlier message with this id. Return None if the id is new."""
     row = reading.one(
         "SELECT board_task, text FROM foreign_messages WHERE peer = ? AND agent = ? AND message = ?",
         (peer, agent, message),
     )
-    return None if row is None else Known(row["board_task"], row["text"])
+    return None if row is None else KnownMessage(row["board_task"], row["text"])
 
 
-def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: Said) -> None:
+def keep_message(writing: Writing, peer: str, agent: str, task_id: str, said: ForeignMessage) -> None:
     """Store a message of a task. Raises ForeignRefused if the task already has the maximum number of messages."""
     # The number of messages can serve as the number of the next one, because messages of a task are never deleted.
     number = writing.count("SELECT count(*) FROM foreign_messages WHERE board_task = ?", (task_id,))

@@ -33,7 +33,7 @@ class AgentFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundAgents:
     """The agents of a home, sorted by name. For each other folder, a sentence describes its problem."""
 
     agents: tuple[AgentFolder, ...]
@@ -56,7 +56,7 @@ def folder_of(home: Path, name: str) -> AgentFolder:
     return AgentFolder(name, place / IDENTITY, place / HEARTBEAT)
 
 
-def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> Found:
+def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> FoundAgents:
     """Find the agents in the folders below `agents/`. The default agent is found if its identity file exists."""
     agents: list[AgentFolder] = []
     problems: list[str] = []
@@ -75,7 +75,7 @@ def find_agents(home: Path, default_identity: Path, default_heartbeat: Path) -> 
             problems.append(f"{folder}: there is no {IDENTITY} in it; write one, or remove the folder")
         else:
             agents.append(folder_of(home, folder.name))
-    return Found(tuple(sorted(agents, key=lambda agent: agent.name)), tuple(problems))
+    return FoundAgents(tuple(sorted(agents, key=lambda agent: agent.name)), tuple(problems))
 
 
 def create_agent(

@@ -27,7 +27,7 @@ REPLY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class MailReply:
     """The result of a question. It is the text of the answer, or the fallback with the reason. `cycle`: the agents
     in the circle, if there is one."""
 
@@ -38,7 +38,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class MailRequests:
     """Sends questions and waits for their answers."""
 
     database: Database
@@ -55,7 +55,7 @@ class Asking:
         priority: Priority = Priority.STANDARD,
         seconds: float = REPLY_SECONDS,
         fallback: str = "",
-    ) -> Reply:
+    ) -> MailReply:
         """Send a letter and wait at most `seconds` for its answer. An answer that comes later is delivered as a
         normal letter.
 
@@ -68,7 +68,7 @@ class Asking:
         mark = await self.wake.mark(sender)
         cycle = await self.database.write(lambda writing: _pose(writing, mail, seconds, gone))
         if cycle:
-            return Reply(fallback, missed="cycle", cycle=cycle)
+            return MailReply(fallback, missed="cycle", cycle=cycle)
         try:
             while (left := end - self.clock.monotonic()) > 0:
                 await self.wake.wait(sender, mark, left)
@@ -79,7 +79,7 @@ class Asking:
         except BaseException:
             await self.database.write(lambda writing: _finish(writing, mail, report=False))
             raise
-        return Reply(fallback, missed="timeout") if reply is None else Reply(reply.text, reply)
+        return MailReply(fallback, missed="timeout") if reply is None else MailReply(reply.text, reply)
 
 
 def circle(reading: Reading, sender: str, recipient: str) -> tuple[str, ...]:

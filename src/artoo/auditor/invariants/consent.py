@@ -8,8 +8,8 @@ from artoo.auditor.invariants.invariant import on
 from artoo.auditor.notes import TaskNotes
 from artoo.contracts.confirmation import NOBODY, PERSON, POLICY, ConfirmationAnswer, ConfirmationRequest, Consent
 from artoo.contracts.envelope import Envelope
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import CallStatus, ToolCalled
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import ChangeClass, Settled
 from artoo.contracts.solution import FinalResult
 

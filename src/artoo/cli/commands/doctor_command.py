@@ -16,7 +16,7 @@ import click
 from artoo.cli.commands.options import HELP, as_json_option
 from artoo.cli.display.sanitize import print_json
 from artoo.cli.doctor import checks as diagnosis
-from artoo.cli.doctor.checks import Finding, State
+from artoo.cli.doctor.checks import Diagnosis, State
 from artoo.cli.doctor.models import models
 from artoo.cli.doctor.sandbox import sandbox
 from artoo.cli.doctor.team import servers, team
@@ -40,7 +40,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
     context.exit(1 if any(finding.state is State.FAIL for finding in findings) else 0)
 
 
-async def examine(environ: Mapping[str, str]) -> list[Finding]:
+async def examine(environ: Mapping[str, str]) -> list[Diagnosis]:
     """Run all checks. Return the findings, the most important first."""
     home = default_home(environ)
     settings, config = diagnosis.configuration(home, environ)
@@ -60,7 +60,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
     return [*findings, diagnosis.disk(home, to_fetch), diagnosis.terminal(environ)]
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: Diagnosis) -> None:
     state = f"{finding.state.value:<4}"
     shown = state if os.environ.get("NO_COLOR") else click.style(state, fg=COLOURS[finding.state])
     first, *rest = [part for line in finding.detail.splitlines() for part in _wrapped(line)] or [""]

@@ -68,11 +68,13 @@ SECTIONS: Mapping[str, Table] = {
         "memory": Mounted("memory_command", "memory", "Show and correct what artoo has learned."),
     },
     "Team and servers": {
-        "serve": Mounted("serve_command", "serve", "Run the team, or a server for browsers, editors and programs."),
-        "service": Mounted("service_command", "service", "Keep artoo serve running, with systemd or launchd."),
-        "agent": Mounted("agent_command", "agent", "Create, show, trust and pause standing agents."),
-        "task": Mounted("task_command", "task", "Manage the board of tasks that agents work on."),
-        "mail": Mounted("mail_command", "mail", "Read and send letters between you and the agents."),
+        "serve": Mounted(
+            "team.serve_command", "serve", "Run the team, or a server for browsers, editors and programs."
+        ),
+        "service": Mounted("team.service_command", "service", "Keep artoo serve running, with systemd or launchd."),
+        "agent": Mounted("team.agent_command", "agent", "Create, show, trust and pause standing agents."),
+        "task": Mounted("team.task_command", "task", "Manage the board of tasks that agents work on."),
+        "mail": Mounted("team.mail_command", "mail", "Read and send letters between you and the agents."),
     },
     "Setup": {
         "init": Mounted("config_command", "init", "Write a commented configuration."),
@@ -82,19 +84,21 @@ SECTIONS: Mapping[str, Table] = {
         "skill": Mounted("skill_command", "skill", "List skills, and approve those of projects."),
         "trust": Mounted("trust_command", "trust", "List and approve the hooks and commands of projects."),
         "mcp": Mounted("mcp_command", "mcp", "Manage the MCP servers whose tools artoo may use."),
-        "store": Mounted("store_command", "store", "Set up the PostgreSQL database that several machines share."),
+        "store": Mounted(
+            "team.store_command", "store", "Set up the PostgreSQL database that several machines share."
+        ),
         "help": Mounted("misc_commands", "help_", "Show all commands, or the help of one."),
     },
 }
 """The commands that `artoo --help` lists."""
 
 SERVERS: Table = {
-    "team": Mounted("serve_command", "team", "Run the standing agents."),
-    "worker": Mounted("serve_command", "worker", "Work for the agents of other machines."),
+    "team": Mounted("team.serve_command", "team", "Run the standing agents."),
+    "worker": Mounted("team.serve_command", "worker", "Work for the agents of other machines."),
     "web": Mounted("web_command", "web", "Serve the web UI."),
     "mcp": Mounted("mcp_command", "serve_mcp", "Serve MCP to other programs."),
-    "acp": Mounted("serve_command", "acp", "Serve editors (Agent Client Protocol)."),
-    "a2a": Mounted("serve_command", "a2a", "Serve foreign agents (Agent2Agent)."),
+    "acp": Mounted("team.serve_command", "acp", "Serve editors (Agent Client Protocol)."),
+    "a2a": Mounted("team.serve_command", "a2a", "Serve foreign agents (Agent2Agent)."),
 }
 """The commands that `artoo serve --help` lists."""
 

@@ -27,7 +27,7 @@ from artoo.cli.display.side_channel import Aside
 from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import outward
 from artoo.cli.results.result_json import as_json, exit_code
-from artoo.cli.results.result_view import Ending
+from artoo.cli.results.result_view import ResultText
 from artoo.cli.results.task_names import name_at
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.plan import Effort
@@ -310,7 +310,7 @@ def print_result(result: FinalResult, view: TaskView, home: Path, output: Output
     name = name_at(home, result.task_id)
     terminal, plain = sys.stdout.isatty(), is_plain(sys.stdout, os.environ)
     columns = shutil.get_terminal_size().columns if terminal else 0
-    ending = Ending(
+    ending = ResultText(
         result,
         view,
         name,

@@ -14,9 +14,9 @@ from artoo.runtime.config.loader import load_config
 from artoo.words.shown import plural
 
 if TYPE_CHECKING:
-    from artoo.runtime.app.skill_selection import Agreed, Said
+    from artoo.runtime.app.skill_selection import Agreed, SkillAnswer
     from artoo.runtime.config.model import Config
-    from artoo.tools.context.skills import Found
+    from artoo.tools.context.skills import FoundSkills
 
 _SHOWN = 12
 _STANDS = {True: "accepted", False: "refused", None: "not asked yet"}
@@ -77,7 +77,7 @@ def forget(name: str) -> None:
     here = {one.digest for one in found.skills if one.name == name}
     project = Path.cwd().resolve()
 
-    def wanted(digest: str, said: Said) -> bool:
+    def wanted(digest: str, said: SkillAnswer) -> bool:
         return digest in here or said.was(name, project) or (len(name) >= _SHOWN and digest.startswith(name))
 
     forgotten = agreed.forget(wanted)
@@ -86,7 +86,7 @@ def forget(name: str) -> None:
     show(f"{plural(forgotten, 'answer')} removed")
 
 
-def _of(config: Config) -> tuple[Agreed, Found]:
+def _of(config: Config) -> tuple[Agreed, FoundSkills]:
     from artoo.ports.sandbox import Roots
     from artoo.runtime.app.skill_selection import Agreed, project_skills
     from artoo.workspace.changes.path_class import Places
@@ -96,7 +96,7 @@ def _of(config: Config) -> tuple[Agreed, Found]:
     return Agreed(config.home), project_skills(real_files(), roots, Places.of(roots, config.home))
 
 
-def _own(config: Config) -> Found:
+def _own(config: Config) -> FoundSkills:
     from artoo.runtime.app.skill_selection import HOME_FOLDER
     from artoo.tools.context.skills import skills_in
     from artoo.workspace.files.rooted import real_files

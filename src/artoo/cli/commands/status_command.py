@@ -127,7 +127,7 @@ async def _status(office: Office) -> Team:
     from artoo.agents.board.operator_todo import left_to_operator
     from artoo.runtime.task.background_budget import spent_on
     from artoo.team.locks import serving
-    from artoo.team.roster import Standing, roster
+    from artoo.team.roster import AgentStatus, roster
 
     tasks = await office.board.list(limit=MOST_TASKS)
     counted = Counter(task.state.value for task in tasks)
@@ -141,7 +141,7 @@ async def _status(office: Office) -> Team:
             "pulse": next(iter(await office.pulses.recent(each.name, 1)), None),
         }
         for each in rows
-        if each.state is not Standing.RETIRED
+        if each.state is not AgentStatus.RETIRED
     ]
     return Team(
         memory_today=await asyncio.to_thread(spent_on, office.home, office.clock.now().date()),

@@ -12,7 +12,7 @@ from artoo.cli.display.sanitize import print_json, show
 from artoo.words.shown import plural
 
 if TYPE_CHECKING:
-    from artoo.runtime.tuning.proposing import Proposed, Said
+    from artoo.runtime.tuning.proposing import Proposed, TypeProposal
 
 _WORTH = 100.0
 """The number of model calls that meeting all criteria is assumed to be worth, if the configuration limits
@@ -59,7 +59,7 @@ def tune(worth: float | None, tasks: int, as_json: bool) -> None:
     _show_said(said)
 
 
-def _show_said(said: list[Said]) -> None:
+def _show_said(said: list[TypeProposal]) -> None:
     for each in said:
         if each.proposed is None and each.enough:
             show(f"{_named(each.type)} ({each.tasks} tasks): nothing is proposed; {each.why}")
@@ -73,7 +73,7 @@ def _show_said(said: list[Said]) -> None:
             show(f"   to accept it: {_accepting(each.proposed)}")
 
 
-def _show_silence(said: Said) -> None:
+def _show_silence(said: TypeProposal) -> None:
     if said.silent:
         names = ", ".join(name.rstrip("_") for name in said.silent)
         show(f"   of some values of {names} nothing can be said: in no comparable round was it tried")

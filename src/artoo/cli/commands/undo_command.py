@@ -22,7 +22,7 @@ from artoo.cli.results.task_names import name_at
 from artoo.contracts.changes import UndoableTask, UndoReport, path_bytes
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import is_gits
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.runtime.changes.request_lookup import what_was_asked
 from artoo.runtime.config.loader import load_config
 from artoo.words.catalogue import in_language

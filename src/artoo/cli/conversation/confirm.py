@@ -119,13 +119,13 @@ class Dialogue:
 
     async def _reviewed(self, request: ConfirmationRequest) -> Consent | Choice:
         from artoo.cli.results.relative_paths import Here
-        from artoo.cli.review.review_prompt import Asking
+        from artoo.cli.review.review_prompt import ReviewPrompt
 
         assert request.review is not None
         # The user reads the answer before approving its changes.
         if answer := self._answer(self._screen.width, colours=self._screen.paint.colours):
             self._screen.show([*answer.split("\n"), ""])
-        asking = Asking(request.review, request.language, self._screen, self._keyboard, Here())
+        asking = ReviewPrompt(request.review, request.language, self._screen, self._keyboard, Here())
         decision = await asking.ask()
         self._different = asking.different
         return decision

@@ -11,7 +11,7 @@ from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.display.symbols import FAILED, MATCHED, WAITING, round_line
 from artoo.cli.display.task_state import TaskView, command_of
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.tasklog.state import Stage, Subtask
 
 LONGEST = 160

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.words.shown import printable
 
 __all__ = ["asked_line", "one_line", "print_json", "printable", "show", "show_as_it_is"]

@@ -36,7 +36,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One line of the report of `artoo doctor`. `remedy` is the advice to the user. It is empty if nothing needs to
     be done."""
 
@@ -46,103 +46,105 @@ class Finding:
     remedy: str = ""
 
 
-def system() -> Finding:
+def system() -> Diagnosis:
     """Check the operating system."""
     name, detail = platform.system(), f"{platform.system()} {platform.release()} {platform.machine()}"
     detail += f", Python {platform.python_version()}"
     if name == "Linux":
-        return Finding("system", State.OK, detail)
+        return Diagnosis("system", State.OK, detail)
     if name == "Darwin":
-        return Finding("system", State.WARN, detail, "written for macOS, but not tried on it")
-    return Finding("system", State.FAIL, detail, "artoo runs on Linux and macOS; on Windows, use WSL")
+        return Diagnosis("system", State.WARN, detail, "written for macOS, but not tried on it")
+    return Diagnosis("system", State.FAIL, detail, "artoo runs on Linux and macOS; on Windows, use WSL")
 
 
-def home(directory: Path) -> Finding:
+def home(directory: Path) -> Diagnosis:
     """Check that artoo's own directory exists or can be made, can be written, and is private."""
     existing = _existing(directory)
     if not existing.is_dir():
-        return Finding("home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere")
+        return Diagnosis(
+            "home", State.FAIL, f"{existing} is not a directory", "move it, or set ARTOO_HOME elsewhere"
+        )
     try:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         remedy = "make it writable, or set ARTOO_HOME to a directory that is"
-        return Finding("home", State.FAIL, f"{existing} cannot be written: {error.strerror}", remedy)
+        return Diagnosis("home", State.FAIL, f"{existing} cannot be written: {error.strerror}", remedy)
     if existing != directory:
-        return Finding("home", State.OK, f"{directory} (made at first use)")
+        return Diagnosis("home", State.OK, f"{directory} (made at first use)")
     if stat.S_IMODE(directory.stat().st_mode) & 0o077:
-        return Finding("home", State.WARN, f"{directory} can be read by others", f"chmod 700 {directory}")
-    return Finding("home", State.OK, str(directory))
+        return Diagnosis("home", State.WARN, f"{directory} can be read by others", f"chmod 700 {directory}")
+    return Diagnosis("home", State.OK, str(directory))
 
 
-def apply(config: Config) -> Finding:
+def apply(config: Config) -> Diagnosis:
     """Report which changes are applied without approval."""
     if config.apply is not ApplyMode.ALL:
-        return Finding(
+        return Diagnosis(
             "apply", State.OK, f"{config.apply} ({APPLY_ALL} approves everything, for containers and CI)"
         )
     detail = "all: everything in project and output folder takes effect without approval"
-    return Finding("apply", State.WARN, detail, "outside of a container or CI: unset ARTOO_APPLY")
+    return Diagnosis("apply", State.WARN, detail, "outside of a container or CI: unset ARTOO_APPLY")
 
 
-def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Finding, Config | None]:
+def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Diagnosis, Config | None]:
     """Check the configuration file and the environment. The configuration is None if the file or the environment
     cannot be used."""
     try:
         config = load_config(environ)
     except ConfigurationError as error:
-        return Finding("config", State.FAIL, str(error), "correct what is named, or: artoo init --force"), None
+        return Diagnosis("config", State.FAIL, str(error), "correct what is named, or: artoo init --force"), None
     path = directory / CONFIG_NAME
     if not path.exists():
-        return Finding("config", State.OK, "defaults (artoo init writes a file to change them)"), config
-    return Finding("config", State.OK, str(path)), config
+        return Diagnosis("config", State.OK, "defaults (artoo init writes a file to change them)"), config
+    return Diagnosis("config", State.OK, str(path)), config
 
 
-def texts() -> Finding:
+def texts() -> Diagnosis:
     """Compare the texts of the prompts with the hashes in their manifest."""
     try:
         require_shipped()
     except ConfigurationError as error:
-        return Finding("prompts", State.FAIL, str(error), "reinstall artoo; no task starts until then")
-    return Finding("prompts", State.OK, "as shipped")
+        return Diagnosis("prompts", State.FAIL, str(error), "reinstall artoo; no task starts until then")
+    return Diagnosis("prompts", State.OK, "as shipped")
 
 
-def workspace(config: Config) -> Finding:
+def workspace(config: Config) -> Diagnosis:
     """Check the output folder."""
     path = config.workspace_path
     existing = _existing(path)
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         remedy = "set workspace in the configuration, or use --workspace"
-        return Finding("workspace", State.FAIL, f"{path} cannot be made or written", remedy)
-    return Finding("workspace", State.OK, str(path))
+        return Diagnosis("workspace", State.FAIL, f"{path} cannot be made or written", remedy)
+    return Diagnosis("workspace", State.OK, str(path))
 
 
-def disk(directory: Path, model_bytes: int) -> Finding:
+def disk(directory: Path, model_bytes: int) -> Diagnosis:
     """Check the free disk space. A model that must still be downloaded needs `model_bytes` of it."""
     existing = _existing(directory)
     free, needed = shutil.disk_usage(existing).free, ROOM_NEEDED + 2 * model_bytes
     detail = f"{free / 1e9:,.1f} GB free"
     if free < needed:
         remedy = f"make room: {needed / 1e9:,.1f} GB are needed, or set ARTOO_HOME to another disk"
-        return Finding("disk", State.FAIL, detail, remedy)
-    return Finding("disk", State.OK, detail)
+        return Diagnosis("disk", State.FAIL, detail, remedy)
+    return Diagnosis("disk", State.OK, detail)
 
 
-def terminal(environ: Mapping[str, str]) -> Finding:
+def terminal(environ: Mapping[str, str]) -> Diagnosis:
     """Check the size, the colours and the encoding of the terminal."""
     size = shutil.get_terminal_size()
     encoding = (sys.stdout.encoding or "ascii").lower()
     if not sys.stdout.isatty():
-        return Finding("terminal", State.OK, f"none (plain output, {encoding})")
+        return Diagnosis("terminal", State.OK, f"none (plain output, {encoding})")
     look = "without colours" if environ.get("NO_COLOR") else environ.get("TERM", "unknown")
     detail = f"{size.columns}×{size.lines}, {look}, {encoding}"
     if not encoding.replace("-", "").startswith("utf8"):
-        return Finding(
+        return Diagnosis(
             "terminal", State.WARN, detail.replace("×", "x"), "set LANG to a UTF-8 locale, as in C.UTF-8"
         )
     if size.columns < 60:
-        return Finding("terminal", State.WARN, detail, "60 columns or more are easier to read")
-    return Finding("terminal", State.OK, detail)
+        return Diagnosis("terminal", State.WARN, detail, "60 columns or more are easier to read")
+    return Diagnosis("terminal", State.OK, detail)
 
 
 def _existing(path: Path) -> Path:

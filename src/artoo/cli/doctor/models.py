@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from artoo.cli.doctor.checks import Finding, State
+from artoo.cli.doctor.checks import Diagnosis, State
 from artoo.contracts.errors import ConfigurationError, ModelUnreachable
 from artoo.llm.embedded.store import ModelStore
 from artoo.llm.transport import Json
@@ -18,16 +18,18 @@ SHOWN = 5
 """Maximum number of models of a server that are named if the configured model is not among them."""
 
 
-async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Finding], int]:
+async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Diagnosis], int]:
     """Check the model of each tier, or only one if both tiers have the same. Returns the findings, and the number
     of bytes to be downloaded."""
     chosen: dict[TierName, EndpointSettings | None] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnosis] = []
     for tier in TIERS:
         try:
             chosen[tier] = endpoint(config, tier, environ)
         except ConfigurationError as error:
-            findings.append(Finding(f"model {tier}", State.FAIL, str(error), "complete the setting, or remove it"))
+            findings.append(
+                Diagnosis(f"model {tier}", State.FAIL, str(error), "complete the setting, or remove it")
+            )
     remote: dict[TierName, EndpointSettings] = {
         tier: settings for tier, settings in chosen.items() if settings is not None
     }
@@ -38,7 +40,7 @@ async def models(config: Config, environ: Mapping[str, str]) -> tuple[list[Findi
     return [*findings, local], missing
 
 
-async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
+async def _endpoint(tier: TierName, settings: EndpointSettings) -> Diagnosis:
     """Request the list of models from a server, which uses no tokens."""
     from artoo.llm.http import HttpTransport
 
@@ -46,26 +48,28 @@ async def _endpoint(tier: TierName, settings: EndpointSettings) -> Finding:
     try:
         transport = HttpTransport(settings.base_url, settings.api_key or None)
     except ConfigurationError as error:
-        return Finding(name, State.FAIL, f"{where}: {error}", "correct the setting, or set another endpoint")
+        return Diagnosis(name, State.FAIL, f"{where}: {error}", "correct the setting, or set another endpoint")
     try:
         reply = await transport.models(timeout=PATIENCE_SECONDS)
     except ModelUnreachable as error:
-        return Finding(name, State.FAIL, f"{where}: {error}", "start the server, or set another endpoint")
+        return Diagnosis(name, State.FAIL, f"{where}: {error}", "start the server, or set another endpoint")
     finally:
         await transport.close()
     if reply.status in (401, 403):
-        return Finding(name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable")
+        return Diagnosis(
+            name, State.FAIL, f"{where}: the key was refused ({reply.status})", "set the key's variable"
+        )
     # A server without such a list may still answer requests, so this is only a warning.
     if reply.status >= 400:
-        return Finding(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
+        return Diagnosis(name, State.WARN, f"{where}: answers, but lists no models ({reply.status})")
     if reply.body is None:
         kind = reply.headers.get("content-type", "no content type").partition(";")[0]
         detail = f"{where}: answers with {kind}, which is no model server's answer"
-        return Finding(name, State.FAIL, detail, "correct the address; that of most servers ends in /v1")
+        return Diagnosis(name, State.FAIL, detail, "correct the address; that of most servers ends in /v1")
     if settings.model not in (served := _served(reply.body)) and served:
         remedy = f"it has: {', '.join(served[:SHOWN])}"
-        return Finding(name, State.WARN, f"{where}: answers, but does not list this model", remedy)
-    return Finding(name, State.OK, where)
+        return Diagnosis(name, State.WARN, f"{where}: answers, but does not list this model", remedy)
+    return Diagnosis(name, State.OK, where)
 
 
 def _served(body: Json) -> list[str]:
@@ -75,7 +79,7 @@ def _served(body: Json) -> list[str]:
     return [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
 
 
-def embedded(config: Config) -> tuple[Finding, int]:
+def embedded(config: Config) -> tuple[Diagnosis, int]:
     """Check the file of the local model, and its hash. Returns the finding, and the number of bytes to be
     downloaded."""
     store = ModelStore(config.home)
@@ -84,22 +88,22 @@ def embedded(config: Config) -> tuple[Finding, int]:
     try:
         active = store.active() if config.embedded.model is None else store.find(config.embedded.model)
     except ConfigurationError as error:
-        return Finding("model embedded", State.FAIL, str(error), "artoo model use NAME"), 0
+        return Diagnosis("model embedded", State.FAIL, str(error), "artoo model use NAME"), 0
     if isinstance(active, Path):
         return _own_file(store, active), 0
     size = f"{active.size / 1e6:,.0f} MB"
     if not store.path_of(active).exists():
         detail = f"{active.name} is not here yet; {size} are fetched at first use"
-        return Finding("model embedded", State.WARN, detail, "fetch it now: artoo model pull"), active.size
+        return Diagnosis("model embedded", State.WARN, detail, "fetch it now: artoo model pull"), active.size
     if not store.verify(active):
         remedy = f"fetch it again: artoo model pull {active.name}"
-        return Finding("model embedded", State.FAIL, f"{active.name} is damaged (hash)", remedy), active.size
-    return Finding("model embedded", State.OK, f"{active.name}, {size}, hash verified"), 0
+        return Diagnosis("model embedded", State.FAIL, f"{active.name} is damaged (hash)", remedy), active.size
+    return Diagnosis("model embedded", State.OK, f"{active.name}, {size}, hash verified"), 0
 
 
-def _own_file(store: ModelStore, path: Path) -> Finding:
+def _own_file(store: ModelStore, path: Path) -> Diagnosis:
     try:
         store.check_file(path)
     except ModelUnreachable as error:
-        return Finding("model embedded", State.FAIL, str(error), "choose another: artoo model use NAME_OR_PATH")
-    return Finding("model embedded", State.OK, f"{path}, {path.stat().st_size / 1e6:,.0f} MB (your own file)")
+        return Diagnosis("model embedded", State.FAIL, str(error), "choose another: artoo model use NAME_OR_PATH")
+    return Diagnosis("model embedded", State.OK, f"{path}, {path.stat().st_size / 1e6:,.0f} MB (your own file)")

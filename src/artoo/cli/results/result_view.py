@@ -20,8 +20,8 @@ from artoo.cli.results.settlement_view import SettledLines
 from artoo.contracts.confirmation import AskedAct
 from artoo.contracts.criteria import Assurance
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.shortened import listed
 from artoo.contracts.solution import Directive, FinalResult
+from artoo.contracts.text import listed
 from artoo.words.catalogue import Catalogue
 from artoo.words.names import ASSURANCE, role_name
 from artoo.words.result import ResultWords, result_words
@@ -33,7 +33,7 @@ exception, because all of them are shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ResultText:
     """The text of a result. `name` is the id of the task, or a beginning of it that is unique.
 
     `terminal`: true to make the answer safe for a terminal. The other lines are always safe. `columns`: the width

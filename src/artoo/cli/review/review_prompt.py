@@ -22,7 +22,7 @@ _DISCARD = frozenset(("d", "discard", "放弃"))
 _AGAIN = frozenset(("s", "show", "show again", "看", "再看一遍"))
 
 
-class Asking:
+class ReviewPrompt:
     """The question about the changes of one task, with a keyboard and a screen."""
 
     def __init__(self, review: Review, language: str, screen: Screen, keyboard: Keyboard, here: Here) -> None:

@@ -19,8 +19,8 @@ from artoo.contracts.execution import CorrectionSignal, CriterionJudged, ToolCal
 from artoo.contracts.memory import MemoryRead, MemoryWritten
 from artoo.contracts.plan import PlanRefused
 from artoo.contracts.recording import TaskResumed
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Decided, FinalResult, RoleFailure
+from artoo.contracts.text import shortened
 from artoo.ports.spool import Gap
 from artoo.runtime.changes.settlement_history import Afterwards
 from artoo.tasklog.event_text import event_text

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from artoo.cli.display.sanitize import one_line
 from artoo.cli.views.team_view import table_lines
 from artoo.contracts.memory import DreamReport, MemoryAction, MemoryChange, Potentials, SOPRecord
-from artoo.contracts.shortened import shortened
-from artoo.memory.views import Explanation, Findings, Kind, Overview
+from artoo.contracts.text import shortened
+from artoo.memory.views import Explanation, Findings, Overview, RequestKind
 from artoo.words.shown import local_time, plural
 
 LEVEL_NAMES = {"C": "common sense", "K": "knowledge", "M": "megrams"}
@@ -44,7 +44,7 @@ def overview_lines(found: Overview) -> Iterator[str]:
         yield from ("", f"Proposal {proposal.id}: {one_line(proposal.text)}", "  artoo memory accept|refuse ID")
 
 
-def kind_lines(found: Sequence[Kind]) -> list[str]:
+def kind_lines(found: Sequence[RequestKind]) -> list[str]:
     """Return lines with the kinds of request, each with its newest request."""
     rows = [(each.label, str(each.requests), shortened(one_line(each.example), CONTENT_WIDTH)) for each in found]
     lines = table_lines(("kind", "requests", "newest"), rows, "Memory knows no kind of request yet.")

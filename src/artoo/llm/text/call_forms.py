@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import cast
 
-from artoo.llm.text.jsontext import Found, usable
+from artoo.llm.text.jsontext import FoundJson, usable
 
 _BAR = r"[|｜]"
 # Forms whose mark contains the name. The arguments follow as a JSON object.
@@ -77,12 +77,12 @@ _JSON_FORMS = [re.compile(form) for form in (*_NAMED, *_UNNAMED)]
 _LISTED_FORMS = [tuple(re.compile(part) for part in form) for form in _ONE_BY_ONE]
 
 
-def formed_calls(text: str) -> list[Found]:
+def formed_calls(text: str) -> list[FoundJson]:
     """Return the calls in a text in order, each as `{"name": …, "arguments": …}`.
 
     An incomplete call has no value and is the last one.
     """
-    found: list[Found] = []
+    found: list[FoundJson] = []
     position = 0
     while len(found) < _MOST_CALLS and (next_calls := _next(text, position)):
         found += next_calls
@@ -131,7 +131,7 @@ def _from_python(source: str) -> list[tuple[str, dict[str, object]] | None]:
         return []
 
 
-def _next(text: str, position: int) -> list[Found]:
+def _next(text: str, position: int) -> list[FoundJson]:
     """Return the next call. If one mark begins a list, return several calls."""
     begun = [
         (match.start(), number, match)
@@ -146,12 +146,12 @@ def _next(text: str, position: int) -> list[Found]:
     return [_one_by_one(text, start, match, *_LISTED_FORMS[number - len(_JSON_FORMS)][1:])]
 
 
-def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[Found]:
+def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[FoundJson]:
     try:
         read, end = cast("tuple[object, int]", json.JSONDecoder(strict=False).raw_decode(text, mark.end()))
         value = usable(read)
     except (ValueError, RecursionError):
-        yield Found(start, len(text), None)
+        yield FoundJson(start, len(text), None)
         return
     while (closer := _CLOSERS.match(text, end)) is not None:
         end = closer.end()
@@ -159,10 +159,10 @@ def _from_json(text: str, start: int, mark: re.Match[str]) -> Iterator[Found]:
     given = cast("list[object]", value) if isinstance(value, list) else [value]
     calls = [_called(each, name) for each in given]
     if not calls or None in calls:
-        yield Found(start, end, None)
+        yield FoundJson(start, end, None)
         return
     for at, call in enumerate(calls):
-        yield Found(start if at == 0 else end, end, call)
+        yield FoundJson(start if at == 0 else end, end, call)
 
 
 def _called(value: object, name: str | None) -> dict[str, object] | None:
@@ -187,13 +187,13 @@ def _one_by_one(
     parameter: re.Pattern[str],
     value_end: re.Pattern[str],
     closing: re.Pattern[str],
-) -> Found:
+) -> FoundJson:
     groups, position = mark.groupdict(), mark.end()
     arguments: dict[str, str] = {}
     while (begun := parameter.match(text, position)) is not None:
         ending = value_end.search(text, begun.end())
         if ending is None:
-            return Found(start, len(text), None)
+            return FoundJson(start, len(text), None)
         keys, value = begun.groupdict(), text[begun.end() : ending.start()]
         if keys.get("also"):
             value = value.removeprefix("\n").removesuffix("\n")
@@ -201,6 +201,6 @@ def _one_by_one(
         position = ending.end()
     closed = closing.match(text, position)
     if closed is None:
-        return Found(start, len(text), None)
+        return FoundJson(start, len(text), None)
     name = groups.get("name") or groups.get("other")
-    return Found(start, closed.end(), {"name": name, "arguments": arguments})
+    return FoundJson(start, closed.end(), {"name": name, "arguments": arguments})

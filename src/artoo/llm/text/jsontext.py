@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
-from artoo.contracts.well_formed import well_formed_value
+from artoo.contracts.text import well_formed_value
 
 _MOST_OBJECTS = 64
 _LOOKS_LIKE_OBJECT = re.compile(r"\{\s*[\"'}]")
@@ -25,7 +25,7 @@ _DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundJson:
     """One object in a text. It has its position, and the decoded value or the reason why it could not be
     decoded."""
 
@@ -47,9 +47,9 @@ def read_leniently(raw: bytes) -> object:
         return None
 
 
-def objects_in(text: str) -> list[Found]:
+def objects_in(text: str) -> list[FoundJson]:
     """Return the outermost objects in order. If an object is not closed, it is the last one."""
-    found: list[Found] = []
+    found: list[FoundJson] = []
     position = 0
     while len(found) < _MOST_OBJECTS:
         match = _LOOKS_LIKE_OBJECT.search(text, position)
@@ -58,7 +58,7 @@ def objects_in(text: str) -> list[Found]:
         start = match.start()
         end = _end_of(text, start)
         if end is None:
-            found.append(Found(start, len(text), None, "the JSON object is cut off: it never closes"))
+            found.append(FoundJson(start, len(text), None, "the JSON object is cut off: it never closes"))
             break
         found.append(_decode(text, start, end))
         position = end
@@ -89,7 +89,7 @@ def _closing_brace(text: str, start: int) -> int | None:
     return None
 
 
-def _decode(text: str, start: int, end: int) -> Found:
+def _decode(text: str, start: int, end: int) -> FoundJson:
     raw = text[start:end]
     problem = ""
     for candidate in (raw, _STRING_OR_TRAILING_COMMA.sub(lambda match: match.group(1) or "", raw)):
@@ -98,13 +98,13 @@ def _decode(text: str, start: int, end: int) -> Found:
         except json.JSONDecodeError as error:
             problem = problem or f"no valid JSON: {error.msg} near {raw[max(0, error.pos - 20) : error.pos + 20]!r}"
         except ValueError:
-            return Found(start, end, None, "a number in the JSON has more digits than can be read")
+            return FoundJson(start, end, None, "a number in the JSON has more digits than can be read")
         except RecursionError:
-            return Found(start, end, None, "the JSON is nested too deeply")
+            return FoundJson(start, end, None, "the JSON is nested too deeply")
         else:
-            return Found(start, end, cast(dict[str, object], value))
+            return FoundJson(start, end, cast(dict[str, object], value))
     literal = _python_literal(raw)
-    return Found(start, end, literal, "" if literal is not None else problem)
+    return FoundJson(start, end, literal, "" if literal is not None else problem)
 
 
 def usable(value: object) -> object:

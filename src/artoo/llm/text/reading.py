@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from artoo.llm.text.fences import Fence, fences_in, wrapping
-from artoo.llm.text.jsontext import Found, objects_in
+from artoo.llm.text.jsontext import FoundJson, objects_in
 from artoo.llm.text.thoughts import split_thoughts
 
 T = TypeVar("T", bound=BaseModel)
@@ -73,7 +73,7 @@ def _read_clean(text: str, schema: type[T]) -> T | None:
         return None
 
 
-def _first_valid(objects: list[Found], schema: type[T]) -> T:
+def _first_valid(objects: list[FoundJson], schema: type[T]) -> T:
     problem = "the answer holds no JSON object"
     for number, found in enumerate(objects):
         try:
@@ -84,7 +84,7 @@ def _first_valid(objects: list[Found], schema: type[T]) -> T:
     raise Unreadable(problem)
 
 
-def _valid(found: Found, schema: type[T]) -> T:
+def _valid(found: FoundJson, schema: type[T]) -> T:
     if found.value is None:
         raise Unreadable(found.problem)
     return _as_value(found.value, schema)
@@ -197,7 +197,7 @@ def without_code(text: str, fences: Iterable[Fence]) -> str:
     return blank(text, [fence for fence in fences if holds_code(fence)])
 
 
-def blank(text: str, parts: Sequence[Found | Fence]) -> str:
+def blank(text: str, parts: Sequence[FoundJson | Fence]) -> str:
     """Return the text with spaces in place of these parts, so that its length stays the same."""
     for part in parts:
         text = text[: part.start] + " " * (part.end - part.start) + text[part.end :]
@@ -214,7 +214,7 @@ def is_inside(place: int, fences: Sequence[Fence]) -> bool:
     return any(fence.start < place < fence.end for fence in fences)
 
 
-def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+def body_of(text: str, header: FoundJson, fences: list[Fence]) -> Fence | None:
     """Return the first block after a header. If there is none, return the last one before it, but never the block
     that contains the header."""
     after = fences_in(_behind(text, header, fences))
@@ -224,7 +224,7 @@ def body_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
     return before[-1] if before else None
 
 
-def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
+def words_of(text: str, header: FoundJson, fences: list[Fence]) -> Fence | None:
     """Return the text that belongs to a header. It is what a block around the text contains, or all text after the
     header.
 
@@ -239,7 +239,7 @@ def words_of(text: str, header: Found, fences: list[Fence]) -> Fence | None:
     return body_of(text, header, fences)
 
 
-def _behind(text: str, header: Found, fences: list[Fence]) -> str:
+def _behind(text: str, header: FoundJson, fences: list[Fence]) -> str:
     """Return the text after a header. If a fence is around the header, its closing line is left out."""
     rest = text[header.end :]
     return _OWN_FENCE_END.sub("", rest, count=1) if is_inside(header.start, fences) else rest

@@ -28,7 +28,7 @@ from pydantic import JsonValue
 from artoo.contracts.conversation import ModelTurn, ToolRequest
 from artoo.llm.text.call_forms import formed_calls
 from artoo.llm.text.fences import Fence, fences_in
-from artoo.llm.text.jsontext import Found, objects_in
+from artoo.llm.text.jsontext import FoundJson, objects_in
 from artoo.llm.text.reading import (
     LONGEST_ANSWER,
     Unreadable,
@@ -139,7 +139,7 @@ class _Reader:
         tool = next(running, None)
         return None if tool is None else _Step(tool.name, final=True, body=fence.text)
 
-    def _more_follow(self, headers: Sequence[Found], fences: Sequence[Fence]) -> bool:
+    def _more_follow(self, headers: Sequence[FoundJson], fences: Sequence[Fence]) -> bool:
         """Return whether another step follows the first of these headers, or the first block.
 
         A block after a header belongs to the header. A block after another block is a step of its own if it
@@ -147,20 +147,22 @@ class _Reader:
         """
         begun = headers[0].start if headers else 0
         blocks = [fence for fence in fences if fence.start >= begun and holds_code(fence)]
-        parts: list[Found | Fence] = sorted((*headers, *blocks), key=lambda part: part.start)
+        parts: list[FoundJson | Fence] = sorted((*headers, *blocks), key=lambda part: part.start)
         return any(
-            self._is_step(part) if isinstance(part, Found) else isinstance(before, Fence) and self._program(part)
+            self._is_step(part)
+            if isinstance(part, FoundJson)
+            else isinstance(before, Fence) and self._program(part)
             for before, part in pairwise(parts)
         )
 
-    def _is_step(self, found: Found) -> bool:
+    def _is_step(self, found: FoundJson) -> bool:
         try:
             self._step(found)
         except Unreadable:
             return False
         return True
 
-    def _step(self, found: Found) -> _Step:
+    def _step(self, found: FoundJson) -> _Step:
         if found.value is None:
             raise Unreadable(found.problem)
         return self._read_call(found.value)

@@ -13,7 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from artoo.contracts.conversation import ModelTurn, Took, ToolRequest
-from artoo.contracts.well_formed import well_formed, well_formed_value
+from artoo.contracts.text import well_formed, well_formed_value
 from artoo.llm.completion import Called, Completion
 from artoo.llm.text.call_forms import bare_calls, formed_calls
 from artoo.llm.text.fences import fences_in

@@ -14,8 +14,8 @@ from typing import cast
 
 from artoo.contracts.conversation import ModelTurn, Returned
 from artoo.contracts.events import Usage
-from artoo.contracts.images import AttachedImage
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.request import AttachedImage
+from artoo.contracts.text import well_formed
 from artoo.llm.completion import Called, Completion, count_of, text_of, usage_of
 from artoo.llm.prompt import Exchange, Prompt, exchanges
 from artoo.llm.schema import schema_of

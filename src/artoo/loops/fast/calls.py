@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from artoo.contracts.conversation import ToolRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCall, ToolCalled, ToolStarted
-from artoo.contracts.shortened import listed, shortened
+from artoo.contracts.text import listed, shortened
 from artoo.loops.before_work import BeforeWork
 from artoo.ports.bus import Port
 from artoo.ports.tools import Departure, Ticket, Toolbox
@@ -35,7 +35,7 @@ def outcome_of(call: ToolCall) -> tuple[object, ...]:
 
 
 @dataclass(slots=True)
-class Record:
+class CallRecord:
     """The calls in order. Paths are shown relative to `project`."""
 
     project: str = ""
@@ -107,7 +107,7 @@ class Calls:
 
     port: Port
     toolbox: Toolbox
-    record: Record
+    record: CallRecord
     subtask_id: str
     before: BeforeWork
 

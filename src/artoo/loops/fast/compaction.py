@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from artoo.contracts.base import Contract
 from artoo.contracts.conversation import Message, Returned, Said, Took
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.text import without_middle
 from artoo.loops.fast.conversation import tokens_of
 
 # The share of the window that a conversation may fill before it is compacted.

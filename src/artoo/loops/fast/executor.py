@@ -18,16 +18,16 @@ from artoo.contracts.errors import BudgetExhausted, ContextOverflow, ModelAnswer
 from artoo.contracts.execution import CallStatus, CorrectionSignal, ExecutionResult, ToolCall
 from artoo.contracts.plan import Glance, SubTask
 from artoo.contracts.settling import ApplyMode, ChangeClass
-from artoo.contracts.shortened import listed, without_middle
 from artoo.contracts.steering import Heard
+from artoo.contracts.text import listed, without_middle
 from artoo.loops.asking import Asker
 from artoo.loops.before_work import BeforeWork
-from artoo.loops.fast.calls import Calls, Record
+from artoo.loops.fast.calls import CallRecord, Calls
 from artoo.loops.fast.compaction import Compaction, Summary, is_due
 from artoo.loops.fast.conversation import Talk
 from artoo.loops.fast.inbox import Inbox
 from artoo.loops.fast.opening import Briefing
-from artoo.loops.fast.own_tools import Ending, OwnTools
+from artoo.loops.fast.own_tools import AttemptEnd, OwnTools
 from artoo.loops.fast.progress import Progress, Sampling
 from artoo.loops.heuristics import Heuristics
 from artoo.loops.role import attend, listen
@@ -55,7 +55,7 @@ class _Work:
     briefing: Briefing
     glance: Glance | None
     talk: Talk
-    record: Record
+    record: CallRecord
     calls: Calls
     own: OwnTools
     sampling: Sampling
@@ -125,11 +125,11 @@ class Executor:
         try:
             ending = await self._attempt(work)
         except ModelAnswerInvalid as error:
-            ending = Ending("uncertain", f"no usable turn from the model: {error}")
+            ending = AttemptEnd("uncertain", f"no usable turn from the model: {error}")
         self.port.publish(self._result(work, ending), cause=envelope)
 
     async def _begin(self, subtask: SubTask, cause: Envelope) -> _Work:
-        key, record, known = subtask.subtask_id, Record(self.project), self.asker.known
+        key, record, known = subtask.subtask_id, CallRecord(self.project), self.asker.known
         one_program = known.small and self.heuristics.other_language
         own = OwnTools(self.port, self._inbox, record, key, self.asks, one_program)
         briefing = Briefing(self.asker, self.toolbox.specs, self.heuristics, self.unasked)
@@ -139,14 +139,14 @@ class Executor:
         calls, sampling = Calls(self.port, self.toolbox, record, key, self.before), Sampling(self.asker.clock)
         return _Work(subtask, cause, briefing, glance, talk, record, calls, own, sampling)
 
-    async def _attempt(self, work: _Work) -> Ending:
+    async def _attempt(self, work: _Work) -> AttemptEnd:
         """Take turns until one ends the attempt."""
         if work.attempt == 1 and work.subtask.first_calls:
             await self._make_first_calls(work)
         while True:
             await self._look(work)
             if work.ends:
-                return Ending("uncertain", work.ends)
+                return AttemptEnd("uncertain", work.ends)
             turn = await self._turn(work)
             if turn is None:  # the user has interrupted the task and has not continued it
                 continue
@@ -156,7 +156,7 @@ class Executor:
             work.sampling.turned(made)
             why = work.progress.stuck_by(made)
             if why and (ending is None or ending.status == "uncertain"):
-                return Ending("uncertain", why, circled=True)
+                return AttemptEnd("uncertain", why, circled=True)
             if ending is not None:
                 return ending
 
@@ -236,24 +236,24 @@ class Executor:
         talk.took(spoken)
         return spoken.turn
 
-    async def _obey(self, work: _Work, turn: ModelTurn) -> Ending | None:
+    async def _obey(self, work: _Work, turn: ModelTurn) -> AttemptEnd | None:
         """Make the calls that a turn requests. Return the end of the attempt, or None if the attempt goes on."""
         if not turn.calls and turn.cut:
             work.talk.say(_CUT)
             return None
         if not turn.calls:
-            return Ending("completed" if turn.text else "uncertain", turn.text)
+            return AttemptEnd("completed" if turn.text else "uncertain", turn.text)
         read = {request.id: request.problem for request in turn.calls if request.problem}
         sound = [request for request in turn.calls if not request.problem]
         tools = [request for request in sound if not work.own.has(request)]
         numbers = await work.calls.make(tools, work.attempt, work.cause)
         read |= {key: work.record.text(number, work.record.calls[number - 1]) for key, number in numbers.items()}
-        endings: list[Ending] = []
+        endings: list[AttemptEnd] = []
         for request in sound:
             if not work.own.has(request):
                 continue
             said = await work.own.use(request, work.cause)
-            endings += [said] if isinstance(said, Ending) else []
+            endings += [said] if isinstance(said, AttemptEnd) else []
             read[request.id] = said if isinstance(said, str) else _NOTED
         work.talk.returned(turn.calls, read, numbers)
         return endings[0] if endings else None
@@ -300,7 +300,7 @@ class Executor:
             told = "\n".join(work.record.line(number, call) for number, call in enumerate(work.record.calls, 1))
         return f"Your earlier turns, in short:\n{told}\n{known}"
 
-    def _result(self, work: _Work, ending: Ending) -> ExecutionResult:
+    def _result(self, work: _Work, ending: AttemptEnd) -> ExecutionResult:
         refused = bool(work.attempt_calls) and all(call.status is CallStatus.REFUSED for call in work.attempt_calls)
         return ExecutionResult(
             subtask_id=work.subtask.subtask_id,

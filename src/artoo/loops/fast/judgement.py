@@ -14,7 +14,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, ExecutionResult
 from artoo.contracts.plan import SubTask
-from artoo.contracts.shortened import set_off, without_middle
+from artoo.contracts.text import set_off, without_middle
 from artoo.evidence.shown_files import by_file
 from artoo.loops.asking import Asker
 from artoo.prompts.segments import Segment

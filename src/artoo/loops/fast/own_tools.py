@@ -14,7 +14,7 @@ from artoo.contracts.conversation import OWN_TOOLS, ChecklistItem, ChecklistUpda
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCall
 from artoo.contracts.steering import QuestionAsked
-from artoo.loops.fast.calls import Record
+from artoo.loops.fast.calls import CallRecord
 from artoo.loops.fast.inbox import Inbox
 from artoo.ports.arguments import read_arguments
 from artoo.ports.bus import Port
@@ -82,7 +82,7 @@ def in_text(specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class AttemptEnd:
     """The end of an attempt, which is the executor's result for the validator. `put_out_by`: the number of the call
     whose output is the answer, word for word.
 
@@ -106,7 +106,7 @@ class OwnTools:
 
     port: Port
     inbox: Inbox
-    record: Record
+    record: CallRecord
     subtask_id: str
     asks: bool
     one_program: bool
@@ -125,14 +125,14 @@ class OwnTools:
         """Return whether a request names one of these tools."""
         return request.name in _OWN
 
-    async def use(self, request: ToolRequest, cause: Envelope) -> str | Ending:
+    async def use(self, request: ToolRequest, cause: Envelope) -> str | AttemptEnd:
         """Use a tool. Return the text for the model, or the end of the attempt."""
         arguments, problem = read_arguments(_OWN[request.name], request.arguments)
         if problem:
             return problem
         match request.name:
             case "cannot":
-                return Ending("cannot", str(arguments["reason"]))
+                return AttemptEnd("cannot", str(arguments["reason"]))
             case "deliver":
                 return self._deliver(cast("int", arguments.get("call", len(self.record.calls))))
             case "recall":
@@ -142,27 +142,27 @@ class OwnTools:
             case _:
                 return await self._ask(str(arguments["question"]), cause)
 
-    def _deliver(self, number: int) -> str | Ending:
+    def _deliver(self, number: int) -> str | AttemptEnd:
         call = self.record.call(number)
         if call is None:
             return f"There is no call {number}. Make a call first, or answer in your own words."
         answer = self.record.answer_of(call)
         if answer:
-            return Ending("completed", answer, number)
+            return AttemptEnd("completed", answer, number)
         if call.withheld_by is not None:
             # the model must not get another turn in which to work around a refusal
-            return Ending("uncertain", call.reason or "")
+            return AttemptEnd("uncertain", call.reason or "")
         if self.one_program:
             return self._program_ended(call)
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
         return f"Call {number} {why}, so it is no answer. Go on."
 
-    def _program_ended(self, call: ToolCall) -> Ending:
+    def _program_ended(self, call: ToolCall) -> AttemptEnd:
         said = call.output.strip()
         if said and call.says_no and self.record.came_before(call):
-            return Ending("cannot", said)  # the model repeated a program whose output explains the failure
+            return AttemptEnd("cannot", said)  # the model repeated a program whose output explains the failure
         why = "printed nothing" if call.status is CallStatus.OK else "did not end well"
-        return Ending("uncertain", f"the program {why}")
+        return AttemptEnd("uncertain", f"the program {why}")
 
     def _recall(self, number: int) -> str:
         call = self.record.call(number)

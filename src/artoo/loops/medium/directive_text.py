@@ -11,8 +11,8 @@ from itertools import islice
 
 from artoo.contracts.execution import CriterionVerdict, DecidedBy, SubTaskOutcome
 from artoo.contracts.findings import Found
-from artoo.contracts.shortened import shortened, without_middle
 from artoo.contracts.solution import Directive, PlanDirective
+from artoo.contracts.text import shortened, without_middle
 
 WHAT_TO_DO = {
     Directive.BREAK_SYMMETRY: "Plan a different approach.",

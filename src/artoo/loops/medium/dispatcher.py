@@ -1,4 +1,4 @@
-"""Assign ids to subtasks, run groups by sequence in parallel, and feed the beginnings of outputs forward."""
+"""Assign ids to subtasks, run groups by sequence in parallel, feed outputs forward, and find shared paths."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import SubTaskOutcome
-from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SubTask
-from artoo.contracts.shared_paths import shared_paths
-from artoo.contracts.shortened import without_middle
+from artoo.contracts.plan import DispatchManifest, Joined, ManifestEntry, Plan, SharedPath, SubTask
 from artoo.contracts.steering import UserMessage
+from artoo.contracts.text import without_middle
 from artoo.loops.role import listen
 from artoo.ports.bus import Port
 from artoo.ports.ids import Ids
@@ -156,3 +155,17 @@ def _entry(subtask: SubTask) -> ManifestEntry:
 def _known(outcomes: Iterable[SubTaskOutcome]) -> str:
     lines = [f"- {outcome.intent}: {without_middle(outcome.output, _FED_CHARACTERS)}" for outcome in outcomes]
     return "Known from earlier steps:\n" + "\n".join(lines) if lines else ""
+
+
+def shared_paths(outcomes: Iterable[SubTaskOutcome]) -> tuple[SharedPath, ...]:
+    """Return the paths that at least two of these subtasks certainly changed, in path order.
+
+    A change is certain if no call or process of another subtask ran during its call (`ToolCall.overlapped`).
+    """
+    changed_by: dict[str, dict[str, None]] = {}
+    for outcome in outcomes:
+        for call in outcome.tool_calls:
+            for path in () if call.overlapped else call.changes:
+                changed_by.setdefault(path, {})[outcome.subtask_id] = None
+    shared = ((path, tuple(ids)) for path, ids in sorted(changed_by.items()) if len(ids) > 1)
+    return tuple(SharedPath(path=path, subtasks=ids) for path, ids in shared)

@@ -39,8 +39,8 @@ from artoo.contracts.findings import (
 )
 from artoo.contracts.plan import SharedPath
 from artoo.contracts.settling import Settled
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, FinalResult, ReplanRequest, RoleFailure, StoppedBy, UnmetCriterion
+from artoo.contracts.text import shortened
 from artoo.evidence.facts import rests_on_nothing
 from artoo.evidence.shown_files import names_file
 from artoo.loops.asking import Asker
@@ -77,7 +77,7 @@ class FailureReport(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class EndState:
     """The state of a task when it ends. `result` holds the fields that all endings share. `failed` holds the failed
     outcomes of all rounds. `images`: true if the request had images. `whole`: the files that models were shown
     completely.
@@ -97,7 +97,7 @@ class Endings:
     asker: Asker
     ask_for_moves: bool = True
 
-    def delivered(self, standing: Standing, end: ReplanRequest, directive: Directive) -> FinalResult:
+    def delivered(self, standing: EndState, end: ReplanRequest, directive: Directive) -> FinalResult:
         """Write the result of a task that delivers an answer: the output, its assurance, and the unmet and open
         criteria."""
         verdicts = verdicts_of(end.outcomes, end.task_verdicts)
@@ -128,7 +128,7 @@ class Endings:
         return _result(standing, directive, end, unmet_of(end, standing.failed), known)
 
     async def abandon(
-        self, standing: Standing, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
+        self, standing: EndState, request: ReplanRequest, why: StoppedBy, detail: str, cause: Envelope
     ) -> FinalResult:
         """Write the result of an abandoned task, with the unmet criteria and the parts that were done."""
         unmet = unmet_of(request, standing.failed)
@@ -139,14 +139,14 @@ class Endings:
         stopped = {"stopped_by": why, "detail": detail, "tried": tried, "next_moves": moves, "facts": facts}
         return _result(standing, Directive.ABANDON, request, unmet, stopped)
 
-    def bare(self, standing: Standing, failure: RoleFailure) -> FinalResult:
+    def bare(self, standing: EndState, failure: RoleFailure) -> FinalResult:
         """Write a result that reports only the failure, because writing the ending itself failed."""
         stopped = {"stopped_by": failure.stopped_by, "detail": failure.reason}
         nothing = ReplanRequest(task_id=standing.result.task_id)
         return _result(standing, Directive.ABANDON, nothing, (), stopped)
 
     async def _moves(
-        self, standing: Standing, request: ReplanRequest, why: StoppedBy, cause: Envelope
+        self, standing: EndState, request: ReplanRequest, why: StoppedBy, cause: Envelope
     ) -> tuple[str, ...]:
         if not self.ask_for_moves or why not in _EXPLAINED:
             return ()
@@ -284,7 +284,7 @@ def _judges(end: ReplanRequest) -> Iterator[ByJudge]:
         yield ByJudge(same=same)
 
 
-def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
+def _about_files(standing: EndState, end: ReplanRequest) -> Iterator[Unchanged | NotThere]:
     """Yield the facts that no file was changed, and that files which the answer names do not exist or are empty."""
     calls = [call for outcome in (*end.outcomes, *standing.failed) for call in outcome.tool_calls]
     # outputs are not searched, because logs omit secrets from them
@@ -297,7 +297,7 @@ def _about_files(standing: Standing, end: ReplanRequest) -> Iterator[Unchanged |
 
 
 def _result(
-    standing: Standing,
+    standing: EndState,
     directive: Directive,
     end: ReplanRequest,
     unmet: tuple[UnmetCriterion, ...],

@@ -14,7 +14,7 @@ from artoo.contracts.execution import CriterionVerdict, DecidedBy, ExecutionResu
 from artoo.contracts.findings import Found, Reason
 from artoo.contracts.plan import DispatchManifest, Joined, SharedPath
 from artoo.contracts.roles import Role
-from artoo.contracts.shortened import listed
+from artoo.contracts.text import listed
 from artoo.evidence.facts import Fact
 from artoo.verdicts.judging import from_fact
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from artoo.contracts.execution import CriterionVerdict, DecidedBy
-from artoo.contracts.shortened import without_middle
 from artoo.contracts.solution import Directive, Loss
 from artoo.contracts.steering import Sampled
+from artoo.contracts.text import without_middle
 from artoo.control.decision import way_on
 from artoo.control.hyperparameters import Hyperparameters
 from artoo.control.loss import LossTerms, deciding_gradient, distance, implausibility, loss

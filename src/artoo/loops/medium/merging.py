@@ -13,7 +13,7 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import BudgetExhausted, ModelAnswerInvalid
 from artoo.contracts.execution import CriterionVerdict, SubTaskOutcome
-from artoo.contracts.shortened import set_off, without_middle
+from artoo.contracts.text import set_off, without_middle
 from artoo.evidence.grounding import named, seen_in, ungrounded
 from artoo.evidence.tokens import Token
 from artoo.loops.asking import Asker

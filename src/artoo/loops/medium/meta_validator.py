@@ -14,9 +14,8 @@ from artoo.contracts.criteria import Criterion
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CriterionJudged, CriterionVerdict, ExecutionResult, SubTaskOutcome
 from artoo.contracts.failure import FailureClass
-from artoo.contracts.images import AttachedImage
 from artoo.contracts.plan import DispatchManifest, Joined
-from artoo.contracts.request import TaskSpec
+from artoo.contracts.request import AttachedImage, TaskSpec
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Halt, OutcomeSummary, ReplanRequest, StoppedBy
 from artoo.evidence.facts import own_knowledge

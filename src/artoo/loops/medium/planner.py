@@ -15,9 +15,9 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ModelAnswerInvalid
 from artoo.contracts.plan import MOST_SUBTASKS, Caution, MustNot, Plan, PlannedSubTask, PlanRefused
 from artoo.contracts.request import TaskSpec
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import Directive, PlanDirective, RoleFailure, StoppedBy
 from artoo.contracts.steering import PlanAnswered, PlanProposed, UserMessage
+from artoo.contracts.text import shortened
 from artoo.evidence.shown_files import beyond
 from artoo.evidence.tokens import paths_in
 from artoo.loops.asking import Asker
@@ -56,7 +56,7 @@ _MOST_CHANGES = 5
 
 
 @dataclass(slots=True)
-class _Task:
+class _PlannedTask:
     """The planner's state over all rounds of a task: the criteria that the user can rely on, and the plans that
     were tried.
 
@@ -160,7 +160,7 @@ class Planner:
     approve: bool = False
     _said: dict[str, str] = field(default_factory=dict[str, str], init=False)
     _proposed: _Made | None = field(default=None, init=False)
-    _task: _Task | None = field(default=None, init=False)
+    _task: _PlannedTask | None = field(default=None, init=False)
 
     async def run(self) -> None:
         """Plan until the port closes."""
@@ -175,7 +175,7 @@ class Planner:
                     kinds.guess, spec.intent, self.offered(), around.missing, envelope
                 )
                 asked_at = envelope.at.astimezone(timezone(timedelta(minutes=spec.east)))
-                task = self._task = _Task(spec, asked_at, around, kinds, kinds.guess, advice)
+                task = self._task = _PlannedTask(spec, asked_at, around, kinds, kinds.guess, advice)
                 this = _Round(1, advice.must_not, around)
                 # the request itself becomes the only subtask
                 if self.asker.known.small and self.heuristics.unplanned:
@@ -195,7 +195,7 @@ class Planner:
             case _:
                 return
 
-    async def _answered(self, task: _Task, made: _Made, answer: PlanAnswered, cause: Envelope) -> None:
+    async def _answered(self, task: _PlannedTask, made: _Made, answer: PlanAnswered, cause: Envelope) -> None:
         self._proposed = None
         if answer.decision == "approve":
             self._adopt(task, made, cause)
@@ -207,14 +207,14 @@ class Planner:
             failure = RoleFailure(role=self.port.role, stopped_by=StoppedBy.INTERRUPTED, reason=f"the user {why}")
             self.port.publish(failure, cause=cause)
 
-    def _offer(self, task: _Task, made: _Made, cause: Envelope) -> None:
+    def _offer(self, task: _PlannedTask, made: _Made, cause: Envelope) -> None:
         if self.approve and made.plan.subtasks:
             self._proposed = made
             self.port.publish(PlanProposed(plan=made.plan), cause=cause)
         else:
             self._adopt(task, made, cause)
 
-    def _adopt(self, task: _Task, made: _Made, cause: Envelope) -> None:
+    def _adopt(self, task: _PlannedTask, made: _Made, cause: Envelope) -> None:
         task.criteria, task.scope = made.plan.task_criteria, made.plan.scope
         task.planned = tuple(each for one in made.plan.subtasks for each in one.success_criteria)
         for each in made.replaced:
@@ -222,7 +222,7 @@ class Planner:
             self.port.publish(each, cause=cause)
         self.port.publish(made.plan, cause=cause)
 
-    async def _plan(self, task: _Task, this: _Round, cause: Envelope) -> None:
+    async def _plan(self, task: _PlannedTask, this: _Round, cause: Envelope) -> None:
         refused: _Refused | None = None
         for variant in range(2):
             made = await self._draft(task, this, refused, cause, variant)
@@ -234,7 +234,7 @@ class Planner:
         self.port.publish(PlanRefused(reasons=reasons, label=task.kind, round=this.number), cause=cause)
 
     async def _draft(
-        self, task: _Task, this: _Round, refused: _Refused | None, cause: Envelope, variant: int
+        self, task: _PlannedTask, this: _Round, refused: _Refused | None, cause: Envelope, variant: int
     ) -> _Made | _Refused:
         specs = tuple(spec for spec in self.offered() if spec.name not in this.must_not.tools)
         # all tools, so that a plan with a blocked tool is refused with the tool's name
@@ -269,7 +269,7 @@ class Planner:
 
     async def _checked(
         self,
-        task: _Task,
+        task: _PlannedTask,
         this: _Round,
         draft: PlanDraft,
         criteria: tuple[Criterion, ...],
@@ -299,7 +299,7 @@ class Planner:
         return _plan_of(task, this, criteria, subtasks, cautions, scope), []
 
     def _segments(
-        self, task: _Task, this: _Round, refused: _Refused | None, specs: tuple[ToolSpec, ...]
+        self, task: _PlannedTask, this: _Round, refused: _Refused | None, specs: tuple[ToolSpec, ...]
     ) -> dict[Segment, str]:
         spec, advice = task.spec, task.advice if self.heuristics.lessons else Advice()
         if self.heuristics.lessons and this.directive is None and not self.asker.known.small:
@@ -353,7 +353,7 @@ def _change(this: _Round) -> str:
     return f"You proposed:\n{steps}\nCriteria:\n{criteria}\nThe user wants it changed:\n{wanted}\nPlan again."
 
 
-def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
+def _said(task: _PlannedTask, this: _Round, draft: PlanDraft, criteria: tuple[Criterion, ...]) -> Plan:
     """Return the draft's reply or question as a plan. If no criterion needs judgement, the request itself is added
     as a criterion."""
     if not any(each.check is None for each in criteria):
@@ -363,7 +363,7 @@ def _said(task: _Task, this: _Round, draft: PlanDraft, criteria: tuple[Criterion
 
 
 def _plan_of(
-    task: _Task,
+    task: _PlannedTask,
     this: _Round,
     criteria: tuple[Criterion, ...],
     subtasks: tuple[PlannedSubTask, ...],
@@ -390,7 +390,7 @@ def _plan_of(
 
 
 def _criteria(
-    task: _Task, this: _Round, draft: PlanDraft
+    task: _PlannedTask, this: _Round, draft: PlanDraft
 ) -> tuple[tuple[Criterion, ...], tuple[CheckAmended, ...]]:
     """Return all criteria of the task and the checks that were replaced. The criteria are the standing ones, with
     replaced checks, followed by the criteria of this draft.

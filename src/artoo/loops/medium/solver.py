@@ -49,7 +49,7 @@ from artoo.loops.lesson import Lesson
 from artoo.loops.medium.advice import mentions
 from artoo.loops.medium.allowance import Allowance
 from artoo.loops.medium.blocking import another_left, still_open, targets_to_block, tools_to_block
-from artoo.loops.medium.endings import Endings, Standing, about_workspace, changed_by_two, open_criteria
+from artoo.loops.medium.endings import Endings, EndState, about_workspace, changed_by_two, open_criteria
 from artoo.loops.medium.experience import Experience
 from artoo.loops.medium.in_flight import Flight
 from artoo.loops.medium.lessons import Lessons, doubted, found_things, met
@@ -395,7 +395,7 @@ class Solver:
             *found_things(mentions(task.spec.raw_input), outcomes, task.project),
         ]
 
-    def _standing(self, task: _Task, measured: Measurement) -> Standing:
+    def _standing(self, task: _Task, measured: Measurement) -> EndState:
         result = FinalResult(
             task_id=self.port.task_id,
             summary="",
@@ -407,7 +407,7 @@ class Solver:
             amended=task.amended,
             language=task.spec.language,
         )
-        return Standing(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images), task.whole)
+        return EndState(result, task.spec.intent, tuple(task.failed.values()), bool(task.spec.images), task.whole)
 
     def _finish(self, task: _Task, result: FinalResult, cause: Envelope, lessons: Iterable[Lesson] = ()) -> None:
         """End the task. The result is published after the task's changes are applied or discarded."""

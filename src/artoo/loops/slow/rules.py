@@ -30,7 +30,7 @@ from artoo.control.potentials import (
 )
 from artoo.loops.lesson import Lesson
 from artoo.loops.slow.passing import Draft, Pass, changed
-from artoo.ports.dream import Cluster, Standing
+from artoo.ports.dream import Cluster, RuleEvidence
 
 FALSE, PROMOTED = "false promotions", "promotions"
 RULES_PER_SLICE = 64
@@ -138,7 +138,7 @@ async def propose(work: Pass) -> None:
     await work.store.set_mark(_PROPOSE, slice_.after)
 
 
-def _has_stood(work: Pass, standing: Standing) -> bool:
+def _has_stood(work: Pass, standing: RuleEvidence) -> bool:
     """Return whether a rule has twice the evidence it needed, two weeks after its promotion, and was recalled
     recently.
 

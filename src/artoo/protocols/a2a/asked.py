@@ -18,14 +18,14 @@ from a2a.utils.task import (
 )
 
 from artoo.agents.board.board import LONGEST_TEXT
-from artoo.agents.foreign.foreign_tasks import Asked
+from artoo.agents.foreign.foreign_tasks import ForeignRequest
 
 LONGEST_ID = 200
 MODES = ("text/plain",)
 _TAKEN = frozenset({"text/plain", "text/*", "*/*", "text"})
 
 
-def asked_in(params: SendMessageRequest, agent: str) -> Asked:
+def asked_in(params: SendMessageRequest, agent: str) -> ForeignRequest:
     """Read the task that a message asks for. Raises A2AError, whose text says how to correct the message."""
     message = params.message
     if params.tenant:
@@ -40,7 +40,7 @@ def asked_in(params: SendMessageRequest, agent: str) -> Asked:
     modes = params.configuration.accepted_output_modes
     if modes and _TAKEN.isdisjoint(modes):
         raise ContentTypeNotSupportedError("results are text/plain; acceptedOutputModes must have it")
-    return Asked(message.message_id, message.context_id, _text(message), agent)
+    return ForeignRequest(message.message_id, message.context_id, _text(message), agent)
 
 
 def _text(message: Message) -> str:

@@ -39,7 +39,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
-from artoo.agents.foreign.foreign_tasks import Asked, ForeignTask
+from artoo.agents.foreign.foreign_tasks import ForeignRequest, ForeignTask
 from artoo.agents.foreign.limits import Peer
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused, QuotaSpent
 from artoo.protocols.a2a.asked import asked_in, page_of
@@ -186,7 +186,7 @@ class BoardAgent(RequestHandler):
             await _said(self.pushes.keep(wanted, seen), UnsupportedOperationError)
         return seen
 
-    async def _more(self, peer: str, task_id: str, asked: Asked, limits: Peer) -> ForeignTask:
+    async def _more(self, peer: str, task_id: str, asked: ForeignRequest, limits: Peer) -> ForeignTask:
         """Add a message to an existing task."""
         seen = await self._own(peer, task_id)
         if asked.context not in ("", seen.context):

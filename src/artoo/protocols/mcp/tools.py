@@ -32,7 +32,7 @@ from artoo.protocols.mcp.attending import (
     can_ask,
     is_modern,
 )
-from artoo.protocols.reports import DifferenceReport, Report, SettledReport, TaskReport, Waiting, settled_report
+from artoo.protocols.reports import DifferenceReport, PendingTask, Report, SettledReport, TaskReport, settled_report
 from artoo.redaction import Redactor
 from artoo.runtime.app.run_options import Budgets, RunOptions
 from artoo.runtime.memory.books import Advice, advice_about
@@ -128,13 +128,13 @@ class Tools:
         return await self._attended(task, call, wait_seconds, ends_it=False)
 
     @said_plainly
-    async def status(self) -> Standing:
+    async def status(self) -> HomeStatus:
         """List running tasks, pending changes, and the latest tasks."""
         at_work = self.intake.running()
         running = tuple(map(self.looking.handed, at_work))
         waiting = await asyncio.to_thread(self.looking.waiting)
         latest = await asyncio.to_thread(self.looking.latest, 10, at_work)
-        return Standing(running=running, waiting=waiting, latest=latest)
+        return HomeStatus(running=running, waiting=waiting, latest=latest)
 
     @said_plainly
     async def cancel(self, task_id: TaskId) -> TaskReport:
@@ -266,11 +266,11 @@ def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
     return review.model_copy(update={"changes": changes})
 
 
-class Standing(Report):
+class HomeStatus(Report):
     """The running tasks of this process, and the pending changes and latest tasks of this home."""
 
     running: tuple[TaskReport, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[PendingTask, ...] = ()
     latest: tuple[TaskReport, ...] = ()
 
 

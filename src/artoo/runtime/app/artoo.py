@@ -24,7 +24,7 @@ from artoo.redaction import Redactor, secret_values
 from artoo.runtime.app.exception_groups import plain
 from artoo.runtime.app.home import HOME_VARIABLE
 from artoo.runtime.app.models import open_models
-from artoo.runtime.app.run_options import Call, RunOptions, listed, options_of_call, require
+from artoo.runtime.app.run_options import CallOptions, RunOptions, listed, options_of_call, require
 from artoo.runtime.app.services import Workshop
 from artoo.runtime.app.single_loop import OneLoop
 from artoo.runtime.app.streams import Streams
@@ -254,13 +254,13 @@ class Artoo:
         return await asyncio.to_thread(find_pending, self._config, task_id)
 
     @overload
-    async def run(self, text: str, **call: Unpack[Call]) -> RunResult: ...
+    async def run(self, text: str, **call: Unpack[CallOptions]) -> RunResult: ...
 
     @overload
-    async def run(self, text: str, *, returns: type[T], **call: Unpack[Call]) -> Returned[T]: ...
+    async def run(self, text: str, *, returns: type[T], **call: Unpack[CallOptions]) -> Returned[T]: ...
 
     async def run(
-        self, text: str, *, returns: type[T] | None = None, **call: Unpack[Call]
+        self, text: str, *, returns: type[T] | None = None, **call: Unpack[CallOptions]
     ) -> RunResult | Returned[T]:
         """Run one request to its end. A task that fails returns a FinalResult too. It raises no exception.
 
@@ -275,7 +275,7 @@ class Artoo:
         form = Form(returns)
         return form.of(await self._finish(await self._begin(text, form.schema, **call)))
 
-    async def stream(self, text: str, **call: Unpack[Call]) -> AsyncGenerator[Envelope, None]:
+    async def stream(self, text: str, **call: Unpack[CallOptions]) -> AsyncGenerator[Envelope, None]:
         """Yield all messages of the task, in order and without loss; the last one is its FinalResult."""
         begun = await self._begin(text, **call)
         async with aclosing(self._streams.messages(begun, self._finish)) as messages:
@@ -371,7 +371,9 @@ class Artoo:
             begun.lock.release()
             shop.nudge()
 
-    async def _begin(self, text: str, returns: Mapping[str, object] | None = None, **call: Unpack[Call]) -> Begun:
+    async def _begin(
+        self, text: str, returns: Mapping[str, object] | None = None, **call: Unpack[CallOptions]
+    ) -> Begun:
         options = options_of_call(call)
         if returns is not None:
             options = replace(options, returns=returns)

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from artoo.contracts.conversation import Took
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.images import AttachedImage, MediaType
+from artoo.contracts.request import AttachedImage, MediaType
 from artoo.disk.whole import write_whole
 from artoo.ports.model import Answer, Conversation, Known, Model, OnText, Question, Spoken
 from artoo.tasklog.layout import images_directory

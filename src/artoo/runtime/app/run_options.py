@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, cast, get_ar
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.plan import Effort
 from artoo.contracts.settling import ApplyMode
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 
 if TYPE_CHECKING:
     from artoo.contracts.request import Turn
@@ -227,7 +227,7 @@ class RunOptions:
             raise ConfigurationError(f"apply={self.apply!r} is not one of: {', '.join(ApplyMode)}") from None
 
 
-class Call(TypedDict, total=False):
+class CallOptions(TypedDict, total=False):
     """The options of one call of `Artoo.run`, `Artoo.stream` or `run_sync`.
 
     `checks` are commands that must succeed at the end; `images` are shown to the models. Both are added to those of
@@ -240,10 +240,10 @@ class Call(TypedDict, total=False):
     options: RunOptions | None
 
 
-def options_of_call(call: Call) -> RunOptions:
+def options_of_call(call: CallOptions) -> RunOptions:
     """Return the options of one call, with its own additions. Raises ConfigurationError for a bad one."""
-    if unknown := call.keys() - Call.__annotations__.keys():
-        known = ", ".join(Call.__annotations__)
+    if unknown := call.keys() - CallOptions.__annotations__.keys():
+        known = ", ".join(CallOptions.__annotations__)
         raise TypeError(f"{', '.join(sorted(unknown))} is no option of a call; known: {known}")
     checks = listed("checks", call.get("checks", ()), str)
     images = listed("images", call.get("images", ()), Path, bytes)

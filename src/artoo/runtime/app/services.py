@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock
 from artoo.ports.ids import Ids

@@ -31,7 +31,7 @@ from artoo.ports.workspace import Files
 from artoo.runtime.app.skill_paths import COPIES, HOME_FOLDER, PROJECT_FOLDERS
 from artoo.tools.approval.gate import Gate
 from artoo.tools.builtin.skill import ReadSkill, free_name
-from artoo.tools.context.skills import SKILL_FILE, Found, Skill, read_skill, skills_in
+from artoo.tools.context.skills import SKILL_FILE, FoundSkills, Skill, read_skill, skills_in
 from artoo.tools.core.registry import Registry
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.files.paths import is_within, shown
@@ -47,7 +47,7 @@ _COPY_SECONDS = 7 * 86_400.0
 _DIGEST_SHOWN = 12
 
 
-class Said(BaseModel):
+class SkillAnswer(BaseModel):
     """The answer about one skill, with the name and the folder that the skill had at that time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,7 +76,7 @@ class Approvable(Protocol):
 
 class _Answers(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
-    skills: dict[str, Said] = {}
+    skills: dict[str, SkillAnswer] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Agreed:
         known = dict(self._read().skills)
         for one in skills:
             known.pop(one.digest, None)
-            known[one.digest] = Said(answer="yes" if yes else "no", folder=str(one.folder), name=one.name)
+            known[one.digest] = SkillAnswer(answer="yes" if yes else "no", folder=str(one.folder), name=one.name)
         self._keep(known)
 
     def kept(self) -> tuple[tuple[str, bool, str], ...]:
@@ -103,7 +103,7 @@ class Agreed:
         skill's folder."""
         return tuple((digest, said.answer == "yes", said.folder) for digest, said in self._read().skills.items())
 
-    def forget(self, wanted: Callable[[str, Said], bool]) -> int:
+    def forget(self, wanted: Callable[[str, SkillAnswer], bool]) -> int:
         """Delete the answers for which `wanted` is true, and return how many. Raises as `note` does."""
         known = self._read().skills
         left = {digest: said for digest, said in known.items() if not wanted(digest, said)}
@@ -111,7 +111,7 @@ class Agreed:
             self._keep(left)
         return len(known) - len(left)
 
-    def _keep(self, known: dict[str, Said]) -> None:
+    def _keep(self, known: dict[str, SkillAnswer]) -> None:
         kept = _Answers(skills=dict(list(known.items())[-MOST_AGREED:]))
         file = self.home / AGREED_FILE
         try:
@@ -130,7 +130,7 @@ class Agreed:
             return _Answers()
 
 
-def own_skills(artoo_home: Path, person: Path) -> Found:
+def own_skills(artoo_home: Path, person: Path) -> FoundSkills:
     """Copy the user's own skills to a place where tasks can read them, and return them. Blocking."""
     folder = artoo_home / HOME_FOLDER
     found = skills_in(real_files(), folder, folder.resolve(), foreign=False)
@@ -140,17 +140,17 @@ def own_skills(artoo_home: Path, person: Path) -> Found:
             laid.append(_laid_out(one, person / COPIES))
         except OSError as error:
             problems.append(f"{one.folder}: its files cannot be laid out in {person / COPIES}: {error}")
-    return Found(tuple(laid), tuple(problems))
+    return FoundSkills(tuple(laid), tuple(problems))
 
 
-def project_skills(files: Files, roots: Roots, places: Places) -> Found:
+def project_skills(files: Files, roots: Roots, places: Places) -> FoundSkills:
     """Return the skills of the project as the task's workspace contains them. Blocking."""
     skills, problems = list[Skill](), list[str]()
     for name in PROJECT_FOLDERS:
         found = skills_in(files, roots.project / name, roots.project, foreign=True)
         skills += (one for one in found.skills if not places.is_hidden(os.fsencode(one.folder)))
         problems += found.problems
-    return Found(tuple(skills), tuple(problems))
+    return FoundSkills(tuple(skills), tuple(problems))
 
 
 def equipment(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, Unpack, overload
 
 from artoo.contracts.errors import ConfigurationError
-from artoo.runtime.app.run_options import Call
+from artoo.runtime.app.run_options import CallOptions
 
 if TYPE_CHECKING:
     from artoo.llm.budget import MeteredModel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class SyncCall(Call, total=False):
+class SyncOptions(CallOptions, total=False):
     """The options of one call of `run_sync`: those of `Artoo.run`, and of the new `Artoo`."""
 
     config: Config | None
@@ -29,14 +29,14 @@ class SyncCall(Call, total=False):
 
 
 @overload
-def run_sync(text: str, **call: Unpack[SyncCall]) -> RunResult: ...
+def run_sync(text: str, **call: Unpack[SyncOptions]) -> RunResult: ...
 
 
 @overload
-def run_sync(text: str, *, returns: type[T], **call: Unpack[SyncCall]) -> Returned[T]: ...
+def run_sync(text: str, *, returns: type[T], **call: Unpack[SyncOptions]) -> Returned[T]: ...
 
 
-def run_sync(text: str, *, returns: type[T] | None = None, **call: Unpack[SyncCall]) -> RunResult | Returned[T]:
+def run_sync(text: str, *, returns: type[T] | None = None, **call: Unpack[SyncOptions]) -> RunResult | Returned[T]:
     """Run `Artoo.run` on a new Artoo, which is opened and closed for this request.
 
     Raises ConfigurationError if an event loop is already running. Also raises the errors of opening and running.

@@ -12,8 +12,8 @@ from pydantic import Field, PrivateAttr
 from artoo.contracts.changes import printable_path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import Review, Settled
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
+from artoo.contracts.text import shortened
 from artoo.runtime.app.run_options import listed
 from artoo.runtime.config.model import Config
 

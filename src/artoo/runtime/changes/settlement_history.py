@@ -40,7 +40,7 @@ class Became:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingSummary:
     """The pending changes of a task. The fields are their counts, the times since when and until when they are
     pending (None: without an end), the number of further paths in conflict, and the reason in the language of the
     request.
@@ -60,8 +60,8 @@ class Afterwards:
     """
 
     became: tuple[Became, ...] = ()
-    waits: Waiting | None = None
-    waited: Waiting | None = None
+    waits: PendingSummary | None = None
+    waited: PendingSummary | None = None
 
     @property
     def state(self) -> State | None:
@@ -119,14 +119,14 @@ class SettledBooks:
         if name in self.waiting:
             record = self.waiting[name]
             if record is not None and not record.cut_off:
-                now = Waiting(record.counts, record.since, record.due, record.conflicts, record.reason)
+                now = PendingSummary(record.counts, record.since, record.due, record.conflicts, record.reason)
                 return Afterwards(tuple(became), now)
             if settled.waits:
                 clashes = len(settled.conflicts)
-                now = Waiting(settled.counts, None, settled.expires_at, clashes, settled.reason)
+                now = PendingSummary(settled.counts, None, settled.expires_at, clashes, settled.reason)
                 return Afterwards(tuple(became), now)
         elif settled.waits and not acts:
-            return Afterwards(tuple(became), waited=Waiting(settled.counts))
+            return Afterwards(tuple(became), waited=PendingSummary(settled.counts))
         return Afterwards(tuple(became))
 
 

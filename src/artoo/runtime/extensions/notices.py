@@ -15,9 +15,9 @@ from artoo.bus.inprocess import InProcessBus
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.request import UserRequest
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
 from artoo.contracts.steering import PlanAnswered, PlanProposed, QuestionAnswered, QuestionAsked
+from artoo.contracts.text import shortened
 from artoo.runtime.config.extensions import Notify
 from artoo.runtime.extensions.commands import run_with_json
 

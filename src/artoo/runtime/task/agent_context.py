@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from artoo.llm.budget import Budget, MeteredModel
-from artoo.loops.asking import Standing
+from artoo.loops.asking import StandingSegments
 from artoo.ports.model import Answer, Conversation, Known, OnText, Question, Spoken, Tier
 from artoo.ports.settling import Settling
 from artoo.ports.workspace import Workspace
@@ -36,7 +36,7 @@ class Behalf:
     own tier. `began` is called with the task's id before anything else happens.
     """
 
-    standing: Standing = field(default_factory=Standing)
+    standing: StandingSegments = field(default_factory=StandingSegments)
     must_not: frozenset[str] = frozenset()
     tools: tuple[Tool, ...] = ()
     workspace: Workspace | None = None

@@ -25,8 +25,8 @@ from artoo.contracts.codec import fields_of, line_of
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError, MessageUnreadable
 from artoo.contracts.request import Turn, UserRequest
-from artoo.contracts.shortened import shortened
 from artoo.contracts.solution import FinalResult
+from artoo.contracts.text import shortened
 from artoo.disk.whole import write_whole
 from artoo.runtime.changes.run_changes import LONGEST_SUMMARY
 from artoo.words.result import result_words

@@ -17,14 +17,13 @@ from typing import TypeVar
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.events import ModelCalled
+from artoo.contracts.events import ModelCalled, NetworkUsed
 from artoo.contracts.execution import CallEffects, ToolCall, ToolCalled, ToolStarted
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.recording import TaskResumed
 from artoo.contracts.settling import ApplyMode
 from artoo.contracts.solution import Directive, FinalResult
 from artoo.llm.budget import BudgetedModel, cost_of
-from artoo.loops.asking import Standing
+from artoo.loops.asking import StandingSegments
 from artoo.ports.bus import Port
 from artoo.ports.spool import Gap
 from artoo.redaction import MARK
@@ -207,7 +206,7 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
     raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
 
 
-def resumption_of(log: Sequence[Envelope | Gap], agent: Standing | None = None) -> Resumption:
+def resumption_of(log: Sequence[Envelope | Gap], agent: StandingSegments | None = None) -> Resumption:
     """Check the whole log of a task, and return how to resume it. `agent`: the agent to which the task belongs.
     Raises ConfigurationError if the task cannot be resumed.
     """

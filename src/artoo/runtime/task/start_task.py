@@ -14,7 +14,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.request import Turn, UserRequest
 from artoo.contracts.roles import Role
 from artoo.contracts.solution import FinalResult
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 from artoo.llm.budget import BudgetedModel
 from artoo.ports.model import Tier
 from artoo.ports.workspace import Workspace

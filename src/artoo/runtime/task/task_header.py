@@ -12,7 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.recording import AskedBy, ModelKnown, TaskOpened
 from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.loops.asking import Standing
+from artoo.loops.asking import StandingSegments
 from artoo.loops.fast.agreement import SecondLook
 from artoo.loops.heuristics import without
 from artoo.loops.medium.allowance import Allowance, BudgetName
@@ -68,7 +68,7 @@ def _as_told(known: Known) -> ModelKnown:
     return ModelKnown(small=known.small, window=known.window, images=known.images)
 
 
-def named(standing: Standing) -> dict[str, str]:
+def named(standing: StandingSegments) -> dict[str, str]:
     """Return the segments of an agent by their names."""
     return {segment.name: text for segment, text in standing.segments.items()}
 
@@ -115,11 +115,11 @@ def _allowance(opened: TaskOpened) -> Allowance:
     return Allowance(opened.effort, **given)
 
 
-def _standing(given: Mapping[str, str]) -> Standing:
+def _standing(given: Mapping[str, str]) -> StandingSegments:
     """Return an agent's segments. Raises ValueError for a segment that does not exist."""
     if unknown := sorted(given.keys() - {segment.name for segment in Segment}):
         raise ValueError(f"unknown segments: {', '.join(unknown)}")
-    return Standing({Segment[name]: text for name, text in given.items()})
+    return StandingSegments({Segment[name]: text for name, text in given.items()})
 
 
 def _numbers(given: Hyperparameters) -> dict[str, float | int | str]:

@@ -18,7 +18,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 from artoo.contracts.solution import Cost, FinalResult
 from artoo.contracts.steering import PlanProposed, QuestionAnswered, QuestionAsked, UserMessage
 from artoo.control.hyperparameters import Hyperparameters
-from artoo.loops.asking import Asker, Standing
+from artoo.loops.asking import Asker, StandingSegments
 from artoo.loops.before_work import BeforeWork
 from artoo.loops.fast.agent_validator import AgentValidator
 from artoo.loops.fast.agreement import SecondLook
@@ -71,7 +71,7 @@ class TaskSettings:
     ask_for_moves: bool = True
     second_look: SecondLook = SecondLook.AUTO
     persona: str = ""
-    standing: Standing = field(default_factory=Standing)
+    standing: StandingSegments = field(default_factory=StandingSegments)
     brain: Known = field(default_factory=Known)
     tool: Known = field(default_factory=Known)
     heuristics: Heuristics = field(default_factory=Heuristics)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import SandboxError
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import OUTPUT_KEPT
-from artoo.contracts.network import NetworkUsed
 from artoo.contracts.settling import Ending, Settled
 from artoo.ports.bus import Port
 from artoo.ports.clock import Clock

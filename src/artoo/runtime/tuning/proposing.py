@@ -22,7 +22,7 @@ from artoo.contracts.base import Contract
 from artoo.contracts.solution import Directive
 from artoo.control.hyperparameters import MOST_COST, Hyperparameters
 from artoo.loops.medium.trajectory import Trajectory
-from artoo.runtime.tuning.records import ENDS, Record
+from artoo.runtime.tuning.records import ENDS, EndedTask
 
 LEAST_TASKS = 40
 """The minimum number of tasks of a type for which a proposal is made."""
@@ -84,7 +84,7 @@ class Proposed(Contract):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TypeProposal:
     """The result for one type of task. It is a proposal, or the reason why there is none.
 
     `enough`: whether there are enough tasks of the type. `silent`: hyperparameters about which the logs contain too
@@ -125,14 +125,14 @@ class _Compared:
 
 
 def proposals(
-    records: Sequence[Record], law_for: Callable[[str], Hyperparameters], worth: float, *, seed: int = 0
-) -> list[Said]:
+    records: Sequence[EndedTask], law_for: Callable[[str], Hyperparameters], worth: float, *, seed: int = 0
+) -> list[TypeProposal]:
     """Return the results by type. If there is more than one type, also return a result for all tasks together.
 
     `law_for` returns the present hyperparameters of a type. `worth`: the number of model calls that meeting all
     criteria of a task is worth.
     """
-    groups = dict[str, list[Record]]()
+    groups = dict[str, list[EndedTask]]()
     for record in records:
         groups.setdefault(record.type, []).append(record)
     if len(groups) > 1:
@@ -142,7 +142,7 @@ def proposals(
     return [
         _said(name, group, law_for(name), worth, level, random.Random(seed))
         if len(group) >= LEAST_TASKS
-        else Said(name, len(group), why=f"fewer than {LEAST_TASKS} tasks", enough=False)
+        else TypeProposal(name, len(group), why=f"fewer than {LEAST_TASKS} tasks", enough=False)
         for name, group in sorted(groups.items())
     ]
 
@@ -156,7 +156,7 @@ def others(h: Hyperparameters) -> Iterator[tuple[str, float | int, Hyperparamete
                 yield name, value, replace(h, **{name: value})  # pyright: ignore[reportArgumentType]
 
 
-def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
+def decisions(record: EndedTask, h: Hyperparameters) -> tuple[Directive, ...]:
     """Return the decisions that the law makes with these hyperparameters at each step of the record."""
     trajectory, found = Trajectory(h), list[Directive]()
     for step in record.steps:
@@ -168,8 +168,8 @@ def decisions(record: Record, h: Hyperparameters) -> tuple[Directive, ...]:
 
 
 def _said(
-    type_: str, records: Sequence[Record], h: Hyperparameters, worth: float, level: float, chance: random.Random
-) -> Said:
+    type_: str, records: Sequence[EndedTask], h: Hyperparameters, worth: float, level: float, chance: random.Random
+) -> TypeProposal:
     choosing, judging = records[::2], records[1::2]
     present = tuple(decisions(record, h) for record in choosing)
     by_decisions = dict[Decisions, _Tried]()
@@ -184,18 +184,20 @@ def _said(
     better = [(found.sure, each) for found, each in scored if found is not None and found.sure > 0]
     if not better:
         why = "no other number is better, as far as the logs tell"
-        return Said(type_, len(records), why=why if tried else "no other number decides otherwise", silent=silent)
+        return TypeProposal(
+            type_, len(records), why=why if tried else "no other number decides otherwise", silent=silent
+        )
     best = max(better, key=lambda found: found[0])[1]
     judged = _judged(type_, best, judging, h, worth, level, chance)
     if isinstance(judged, str):
-        return Said(type_, len(records), why=judged, silent=silent)
-    return Said(type_, len(records), judged, silent=silent)
+        return TypeProposal(type_, len(records), why=judged, silent=silent)
+    return TypeProposal(type_, len(records), judged, silent=silent)
 
 
 def _judged(
     type_: str,
     best: _Tried,
-    records: Sequence[Record],
+    records: Sequence[EndedTask],
     h: Hyperparameters,
     worth: float,
     level: float,
@@ -228,7 +230,7 @@ def _judged(
     )
 
 
-def _compared(records: Sequence[Record], present: Decisions, other: Decisions, worth: float) -> _Compared | None:
+def _compared(records: Sequence[EndedTask], present: Decisions, other: Decisions, worth: float) -> _Compared | None:
     """Compare two laws. Return None if the outcome is known for too few tasks."""
     effects, different, known = list[Effect](), 0, 0
     for record, now, then in zip(records, present, other, strict=True):
@@ -246,7 +248,7 @@ def _compared(records: Sequence[Record], present: Decisions, other: Decisions, w
     return _Compared(tuple(effects), different, known)
 
 
-def _outcome(record: Record, decided: Sequence[Directive]) -> tuple[float, float] | None:
+def _outcome(record: EndedTask, decided: Sequence[Directive]) -> tuple[float, float] | None:
     """Return the share of criteria met and the number of calls when a task would end. Return None if the record
     does not show it."""
     for step, now in zip(record.steps, decided, strict=True):

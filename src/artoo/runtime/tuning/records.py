@@ -42,7 +42,7 @@ ordinary outcome, so it is not one of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LoggedDecision:
     """One decision. `met`: the share of criteria that are met, with the same weights as in D. `calls`: the number
     of model calls so far.
 
@@ -64,35 +64,35 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class EndedTask:
     """A task that has ended. `type` is the slug of its intent. Memory stores the task's lessons under this slug."""
 
     task_id: str
     type: str
-    steps: tuple[Step, ...]
+    steps: tuple[LoggedDecision, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
     """The records, and the numbers of tasks that could not be used, by reason."""
 
-    records: tuple[Record, ...]
+    records: tuple[EndedTask, ...]
     left_out: tuple[tuple[str, int], ...] = ()
 
 
 def read_logs(home: Path, limit: int) -> Logs:
     """Read the latest `limit` tasks of a home, oldest first."""
-    records, left_out = list[Record](), dict[str, int]()
+    records, left_out = list[EndedTask](), dict[str, int]()
     for summary in reversed(list_tasks(home, limit)):
         found = _read(summary.directory)
-        if isinstance(found, Record):
+        if isinstance(found, EndedTask):
             records.append(found)
         else:
             left_out[found] = left_out.get(found, 0) + 1
     return Logs(tuple(records), tuple(sorted(left_out.items())))
 
 
-def _read(directory: Path) -> Record | str:
+def _read(directory: Path) -> EndedTask | str:
     try:
         messages = list(TaskLogReader(directory).select(KINDS))
     except (ConfigurationError, MessageUnreadable, OSError):
@@ -102,7 +102,7 @@ def _read(directory: Path) -> Record | str:
     return record_of(standing(each for each in messages if isinstance(each, Envelope)))
 
 
-def record_of(stream: Sequence[Envelope]) -> Record | str:
+def record_of(stream: Sequence[Envelope]) -> EndedTask | str:
     """Return the record of the messages of a task that are still valid. Return the reason if there is no record."""
     spec = next((each.payload for each in stream if isinstance(each.payload, TaskSpec)), None)
     result = next((each.payload for each in reversed(stream) if isinstance(each.payload, FinalResult)), None)
@@ -111,10 +111,10 @@ def record_of(stream: Sequence[Envelope]) -> Record | str:
         return "has not ended"
     if spec is None or result.stopped_by in _OUTSIDE:
         return "was ended from outside"
-    return Record(stream[0].task_id, spec.task_id, steps)
+    return EndedTask(stream[0].task_id, spec.task_id, steps)
 
 
-def _steps(stream: Sequence[Envelope]) -> Iterator[Step]:
+def _steps(stream: Sequence[Envelope]) -> Iterator[LoggedDecision]:
     by_id = {envelope.id: envelope.payload for envelope in stream}
     budget = min(_budget_ms(stream), deadline_ms(stream))
     calls = 0
@@ -130,20 +130,22 @@ def _steps(stream: Sequence[Envelope]) -> Iterator[Step]:
                 continue
 
 
-def _step(decided: Decided, cause: object, budget_ms: float, calls: int) -> Step:
+def _step(decided: Decided, cause: object, budget_ms: float, calls: int) -> LoggedDecision:
     elapsed, taken = decided.elapsed_ms or 0.0, decided.directive
     match cause:
         case OutcomeSummary(task_verdicts=verdicts):
-            return Step(Gap(0.0, 0, 0, len(verdicts), Evidence()), elapsed, budget_ms, taken, calls, by_law=False)
+            return LoggedDecision(
+                Gap(0.0, 0, 0, len(verdicts), Evidence()), elapsed, budget_ms, taken, calls, by_law=False
+            )
         case ReplanRequest() as request:
             may = request.recommendation == "replan" and not decided.exhausted
             free = request.stopped_by is None
-            return Step(measure(request), elapsed, budget_ms, taken, calls, by_law=free, may_replan=may)
+            return LoggedDecision(measure(request), elapsed, budget_ms, taken, calls, by_law=free, may_replan=may)
         case PlanRefused():
-            return Step(WRONG_APPROACH, elapsed, budget_ms, taken, calls)
+            return LoggedDecision(WRONG_APPROACH, elapsed, budget_ms, taken, calls)
         case _:
             gap = Gap(decided.loss.D, 0, 0, decided.criteria, Evidence(matched_subtasks=0))
-            return Step(gap, elapsed, budget_ms, taken, calls, by_law=False)
+            return LoggedDecision(gap, elapsed, budget_ms, taken, calls, by_law=False)
 
 
 def _budget_ms(stream: Iterable[Envelope]) -> float:

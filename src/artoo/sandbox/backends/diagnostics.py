@@ -30,7 +30,7 @@ class BackendDiagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class DiagnosedMachine:
     """The parts of the machine that a diagnosis reads. `bubblewrap`: the program that artoo would use, or None if
     there is no such program."""
 
@@ -87,7 +87,7 @@ _SYMPTOMS = (
 )
 
 
-def explain(backend: BackendName, problem: str, machine: Machine) -> BackendDiagnosis:
+def explain(backend: BackendName, problem: str, machine: DiagnosedMachine) -> BackendDiagnosis:
     """Explain the error message of a failed self-test."""
     if backend == "bubblewrap":
         cause, remedy = _why_no_bubblewrap(problem, machine)
@@ -108,7 +108,7 @@ def _with(cause: str, problem: str) -> str:
     return f"{cause}; the attempt said: {problem}" if problem else cause
 
 
-def _why_no_bubblewrap(problem: str, machine: Machine) -> tuple[str, str]:
+def _why_no_bubblewrap(problem: str, machine: DiagnosedMachine) -> tuple[str, str]:
     """Return cause and remedy, derived from the machine's settings. Both are empty if the settings do not explain
     the failure."""
     if machine.bubblewrap is None:

@@ -16,7 +16,13 @@ from artoo.disk.whole import write_whole
 from artoo.ports.workspace import BackendName
 from artoo.sandbox.backends.bubblewrap import BubblewrapBackend, find_bubblewrap
 from artoo.sandbox.backends.copying import CopyBackend
-from artoo.sandbox.backends.diagnostics import APPARMOR_PROFILE, BackendDiagnosis, Machine, explain, is_explained
+from artoo.sandbox.backends.diagnostics import (
+    APPARMOR_PROFILE,
+    BackendDiagnosis,
+    DiagnosedMachine,
+    explain,
+    is_explained,
+)
 from artoo.sandbox.backends.selftest import prove
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.protocols import Backend
@@ -77,7 +83,7 @@ async def diagnose(artoo_home: Path) -> tuple[BackendDiagnosis, ...]:
     home = await asyncio.to_thread(_made, artoo_home)
     found: dict[BackendName, BackendDiagnosis] = {}
     if sys.platform.startswith("linux") and not any(find_bubblewrap()):
-        found["bubblewrap"] = explain("bubblewrap", "", Machine(home, None))
+        found["bubblewrap"] = explain("bubblewrap", "", DiagnosedMachine(home, None))
 
     def note(one: BackendDiagnosis) -> None:
         if one.works or one.backend not in found:
@@ -115,7 +121,7 @@ async def _proved(candidate: Candidate, home: Path) -> BackendDiagnosis:
     if not problem:
         return BackendDiagnosis(candidate.backend.name, True)
     program = candidate.backend.program if isinstance(candidate.backend, BubblewrapBackend) else None
-    return explain(candidate.backend.name, problem, Machine(home, program))
+    return explain(candidate.backend.name, problem, DiagnosedMachine(home, program))
 
 
 def _made(artoo_home: Path) -> Path:
@@ -132,7 +138,7 @@ def _made(artoo_home: Path) -> Path:
 
 def _identity(key: str) -> list[str]:
     """Return the key of a choice together with all values on which the choice depends."""
-    machine = Machine(Path("/"), None)
+    machine = DiagnosedMachine(Path("/"), None)
     settings = [machine.setting(name) for name in _SETTINGS]
     profile = APPARMOR_PROFILE.stat().st_mtime_ns if APPARMOR_PROFILE.exists() else 0
     python = f"{this_python()} {platform.python_version()}"

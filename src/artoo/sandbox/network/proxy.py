@@ -20,7 +20,7 @@ from typing import cast
 
 import h11
 
-from artoo.contracts.network import NetworkUsed
+from artoo.contracts.events import NetworkUsed
 from artoo.ports.workspace import OnConnection
 from artoo.sandbox.network import tls_client_hello
 from artoo.sandbox.network.allowlist import (

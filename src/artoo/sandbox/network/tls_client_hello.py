@@ -34,7 +34,7 @@ class ClientHello:
     is_encrypted: bool
 
 
-class _Reader:
+class _FieldReader:
     """Reads big-endian fields. Raises NotAClientHello for a field that extends past the end."""
 
     def __init__(self, data: bytes) -> None:
@@ -54,9 +54,9 @@ class _Reader:
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big")
 
-    def block(self, size: int) -> _Reader:
+    def block(self, size: int) -> _FieldReader:
         """Read a field that begins with its length in `size` bytes."""
-        return _Reader(self.take(self.number(size)))
+        return _FieldReader(self.take(self.number(size)))
 
 
 def read_client_hello(data: bytes) -> ClientHello | None:
@@ -87,7 +87,7 @@ def read_client_hello(data: bytes) -> ClientHello | None:
 
 
 def _parse(body: bytes) -> ClientHello:
-    reader = _Reader(body)
+    reader = _FieldReader(body)
     reader.take(2 + 32)
     reader.block(1)
     reader.block(2)
@@ -108,7 +108,7 @@ def _parse(body: bytes) -> ClientHello:
     return ClientHello(name, is_encrypted)
 
 
-def _server_name(content: _Reader) -> str:
+def _server_name(content: _FieldReader) -> str:
     listed = content.block(2)
     kind, name = listed.number(1), listed.block(2)
     if kind != _HOST_NAME or listed.left or content.left:

@@ -36,7 +36,7 @@ def packed(env: Mapping[str, str]) -> bytes:
     return os.fsencode("\0".join(f"{name}={value}" for name, value in env.items()))
 
 
-class Answer(NamedTuple):
+class SupervisorReply(NamedTuple):
     """An answer of the supervisor. The caller must close the descriptors."""
 
     fields: list[bytes]
@@ -49,7 +49,7 @@ class SupervisorClient:
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._loop = asyncio.get_running_loop()
-        self._ready: asyncio.Future[Answer] = self._loop.create_future()
+        self._ready: asyncio.Future[SupervisorReply] = self._loop.create_future()
         self._answers = {"": self._ready}
         self._running: dict[str, OnEnd] = {}
         self._sending = asyncio.Lock()
@@ -134,7 +134,7 @@ class SupervisorClient:
         for on_end in running.values():
             on_end(None, ())
 
-    async def _ask(self, verb: bytes, name: str) -> Answer:
+    async def _ask(self, verb: bytes, name: str) -> SupervisorReply:
         answer = self._answers.get(name)
         if answer is None:
             answer = self._answers[name] = self._loop.create_future()
@@ -181,9 +181,9 @@ class SupervisorClient:
             if on_end is not None:
                 on_end(int(fields[0]), tuple(map(_shown, fields[1:])))
         else:
-            self._take(verb, "" if verb == b"ready" else process_id, Answer(fields, descriptors))
+            self._take(verb, "" if verb == b"ready" else process_id, SupervisorReply(fields, descriptors))
 
-    def _take(self, verb: bytes, process_id: str, answer: Answer) -> None:
+    def _take(self, verb: bytes, process_id: str, answer: SupervisorReply) -> None:
         waiting = self._answers.pop(process_id, None)
         if waiting is None or waiting.done():
             for descriptor in answer.descriptors:

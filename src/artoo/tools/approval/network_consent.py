@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from artoo.contracts.confirmation import ConfirmationRequest
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import CallStatus
-from artoo.contracts.network import NetworkUsed
 from artoo.ports.workspace import ignore_connection
 from artoo.sandbox.network.allowlist import Destination, not_permitted
 from artoo.sandbox.network.command_proxy import NO_NETWORK

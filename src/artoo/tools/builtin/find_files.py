@@ -14,9 +14,9 @@ from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Arguments, CountsAsItself, Look, Outcome, argument
 from artoo.tools.files.paths import absolute, is_directory, is_within, printable, shown
-from artoo.tools.files.search import FILES, FileQuery, FileSearch, Found
+from artoo.tools.files.search import FILES, FileQuery, FileSearch, SearchResult
 from artoo.tools.files.suggest_paths import explain_missing
-from artoo.tools.files.walk import Kind
+from artoo.tools.files.walk import EntryKind
 from artoo.workspace.files.rooted import real_files
 
 SEARCH_SECONDS = 30.0
@@ -76,7 +76,7 @@ def _placed(pattern: str, folder: str, roots: Roots) -> tuple[Path, str]:
     return base, pattern
 
 
-def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) -> Outcome:
+def outcome_of_search(query: FileQuery, found: SearchResult, roots: Roots, asked: str) -> Outcome:
     """Convert the result of a search to a tool's outcome."""
     # An empty result is a valid answer, unless the search stopped early.
     lines = [f"{found.count} {'file matches' if found.count == 1 else 'files match'} {asked}"]
@@ -98,7 +98,7 @@ def outcome_of_search(query: FileQuery, found: Found, roots: Roots, asked: str) 
 
 def _as_command(query: FileQuery) -> str:
     """Write the search as a `find` command, which users and rules can read."""
-    directories = frozenset({Kind.DIRECTORY})
+    directories = frozenset({EntryKind.DIRECTORY})
     kind = {FILES: ("-type", "f"), directories: ("-type", "d")}.get(query.kinds, ())
     test = "-name" if query.exact_case else "-iname"
     return shlex.join(("find", *map(printable, query.folders), *kind, test, query.pattern))

@@ -11,7 +11,7 @@ from pathlib import Path
 from artoo.contracts.errors import ToolError
 from artoo.contracts.execution import CallStatus
 from artoo.contracts.settling import is_gits
-from artoo.contracts.shortened import listed
+from artoo.contracts.text import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.tools import INTEGER, Parameter, ToolSpec
 from artoo.ports.workspace import Files
@@ -21,7 +21,7 @@ from artoo.tools.files.glob_patterns import path_pattern
 from artoo.tools.files.paths import existing, found_at, is_directory, printable, shown
 from artoo.tools.files.suggest_paths import explain_missing
 from artoo.tools.files.text_files import NotPlainFile, decode, read_limited
-from artoo.tools.files.walk import Entry, Kind, Walk, WalkLimits
+from artoo.tools.files.walk import EntryKind, Walk, WalkEntry, WalkLimits
 from artoo.workspace.files.rooted import real_files
 
 MAX_FILE_BYTES = 4 << 20
@@ -136,7 +136,7 @@ class _Search:
             self._expression = regex.compile(regex.escape(pattern))
             self.remarks.append(f"(searched as plain text: it is no regular expression, {error})")
 
-    def takes(self, entry: Entry) -> bool:
+    def takes(self, entry: WalkEntry) -> bool:
         """Check whether the file's name matches the glob."""
         return self._glob is None or entry.path == "." or self._glob.matches(entry.path)
 
@@ -167,12 +167,12 @@ class _Search:
             self.unsearched["not searched to the end, as the expression took too long"].append(name)
 
 
-def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator[tuple[int, str, bool]]:
+def _matches(search: _Search, entry: WalkEntry, name: str, files: Files) -> Iterator[tuple[int, str, bool]]:
     """Yield each line to show with its number, and whether it matches or is only shown around a match.
 
     Files that could not be searched are added to `unsearched`.
     """
-    if entry.kind is not Kind.FILE or not search.takes(entry):
+    if entry.kind is not EntryKind.FILE or not search.takes(entry):
         return
     text, why = _text(files, entry)
     # A repository contains many internal files of git, for which no user searches.
@@ -182,11 +182,11 @@ def _matches(search: _Search, entry: Entry, name: str, files: Files) -> Iterator
         yield from search.lines(text, name)
 
 
-def _alone(place: Path, files: Files) -> Entry:
-    return Entry(".", Kind.FILE, place=files.resolve(place))
+def _alone(place: Path, files: Files) -> WalkEntry:
+    return WalkEntry(".", EntryKind.FILE, place=files.resolve(place))
 
 
-def _text(files: Files, entry: Entry) -> tuple[str | None, str]:
+def _text(files: Files, entry: WalkEntry) -> tuple[str | None, str]:
     """Return the text of a file. If it is missing or incomplete, also return the reason."""
     if entry.place is None:
         return None, _UNREADABLE

@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.ports.surroundings import Surroundings
 from artoo.tools.files.paths import printable, size_text
 from artoo.tools.files.suggest_paths import nearby
-from artoo.tools.files.walk import Entry, Kind
+from artoo.tools.files.walk import EntryKind, WalkEntry
 
 LISTING_CHARACTERS = 1_200
 """Maximum number of characters of the tree together with the facts about named files, which get at most a third of
@@ -70,7 +70,7 @@ class Snapshot:
     names and that do not exist.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[WalkEntry, ...]
     complete: bool = True
     broken: frozenset[str] = frozenset()
     empty: frozenset[str] = frozenset()
@@ -90,10 +90,10 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
     # may be an ordinary word (`files`).
     text = request[:MAX_REQUEST]
     found = {path: (place, False) for path, place in _ends_of_paths(snapshot, text)}
-    names = Counter(entry.name for entry in snapshot.entries if entry.kind is Kind.DIRECTORY)
+    names = Counter(entry.name for entry in snapshot.entries if entry.kind is EntryKind.DIRECTORY)
     for entry in snapshot.entries:
         # The name of many directories, such as `tests`, names none of them.
-        short = (entry.name,) if names[entry.name] < 2 or entry.kind is not Kind.DIRECTORY else ()
+        short = (entry.name,) if names[entry.name] < 2 or entry.kind is not EntryKind.DIRECTORY else ()
         for token in dict.fromkeys((entry.path, *short)):
             place = place_in(token, text)
             if place is not None:
@@ -101,7 +101,9 @@ def named_in(snapshot: Snapshot, request: str) -> tuple[str, ...]:
                 break
     whole = any(not by_name for _, by_name in found.values())
     directories = (
-        {entry.path for entry in snapshot.entries if entry.kind is Kind.DIRECTORY} if whole else frozenset[str]()
+        {entry.path for entry in snapshot.entries if entry.kind is EntryKind.DIRECTORY}
+        if whole
+        else frozenset[str]()
     )
     kept = [path for path, (_, by_name) in found.items() if not (by_name and path in directories)]
     return tuple(sorted(kept, key=lambda path: (*found[path], path)))[:MOST_NAMED]
@@ -111,7 +113,7 @@ def _ends_of_paths(snapshot: Snapshot, text: str) -> Iterator[tuple[str, int]]:
     """Yield each project file that ends a longer path in `text`, with the position of that path.
 
     An error report names files where they were on another machine: `C:\\site-packages\\shop\\cart.py`."""
-    files = {entry.path for entry in snapshot.entries if entry.kind is Kind.FILE}
+    files = {entry.path for entry in snapshot.entries if entry.kind is EntryKind.FILE}
     for match in _LONG_PATH.finditer(text):
         parts = re.split(r"[/\\]", match.group())
         ends = ("/".join(parts[at:]) for at in range(1, len(parts) - 1))
@@ -152,8 +154,8 @@ def describe(snapshot: Snapshot, request: str, characters: int = LISTING_CHARACT
 def inside(snapshot: Snapshot, named: Iterable[str]) -> Iterator[str]:
     """Yield the first two files of each named directory without subdirectories, because its files are mostly
     alike."""
-    files = [entry.path for entry in snapshot.entries if entry.kind is Kind.FILE]
-    trees = {posixpath.dirname(entry.path) for entry in snapshot.entries if entry.kind is Kind.DIRECTORY}
+    files = [entry.path for entry in snapshot.entries if entry.kind is EntryKind.FILE]
+    trees = {posixpath.dirname(entry.path) for entry in snapshot.entries if entry.kind is EntryKind.DIRECTORY}
     for path in (path for path in named if path not in trees):
         yield from islice((file for file in files if posixpath.dirname(file) == path), _MOST_INSIDE)
 
@@ -252,17 +254,17 @@ def _but_for(snapshot: Snapshot, visible: int) -> str:
     return ", but for hidden and ignored ones" + (f" ({some}{more})" if some else "")
 
 
-def _tree_line(entry: Entry, filled: Collection[str], snapshot: Snapshot) -> str:
+def _tree_line(entry: WalkEntry, filled: Collection[str], snapshot: Snapshot) -> str:
     path = printable(entry.path)
     match entry.kind:
-        case Kind.DIRECTORY:
+        case EntryKind.DIRECTORY:
             return f"{path}/{_inside(entry.path, filled, snapshot)}"
-        case Kind.LINK:
+        case EntryKind.LINK:
             state = ", broken" if entry.path in snapshot.broken else ""
             return f"{path} (link to {printable(entry.target or '?')}{state})"
-        case Kind.FILE:
+        case EntryKind.FILE:
             return f"{path} ({size_text(entry.size or 0)})"
-        case Kind.OTHER:
+        case EntryKind.OTHER:
             return f"{path} (not a file)"
 
 
@@ -275,7 +277,7 @@ def _inside(directory: str, filled: Collection[str], snapshot: Snapshot) -> str:
     return " (hidden or ignored files only)" if snapshot.complete and directory not in filled else ""
 
 
-def _parents(entry: Entry) -> Iterator[str]:
+def _parents(entry: WalkEntry) -> Iterator[str]:
     parts = entry.path.split("/")[:-1]
     for depth in range(1, len(parts) + 1):
         yield "/".join(parts[:depth])

@@ -14,7 +14,7 @@ from pathlib import Path
 from artoo.contracts.changes import Change, ChangeKind, Trait, path_bytes
 from artoo.contracts.errors import ArtooError
 from artoo.contracts.settling import ChangeClass
-from artoo.contracts.shortened import listed
+from artoo.contracts.text import listed
 from artoo.ports.sandbox import Roots
 from artoo.ports.surroundings import Surroundings
 from artoo.ports.workspace import Files, Workspace
@@ -37,7 +37,7 @@ from artoo.tools.core.to_thread import in_thread
 from artoo.tools.core.tool import Look
 from artoo.tools.files.paths import absolute, entry_at, existing, found_at, shown, withheld
 from artoo.tools.files.text_files import NotPlainFile, decode, kind_of_bytes, read_limited
-from artoo.tools.files.walk import Kind, Walk, WalkLimits
+from artoo.tools.files.walk import EntryKind, Walk, WalkLimits
 from artoo.tools.provenance.read_tracking import LookedAt
 from artoo.tools.settlement.diff_text import moved_files, ref_moves
 from artoo.tools.settlement.review import act_of
@@ -174,7 +174,9 @@ class ProjectLook:
     def _all_of_a_small_project(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the files of a project that is small enough to be shown whole. Return nothing if it exceeds the
         limits."""
-        visible = [each for each in snapshot.entries if each.kind is Kind.FILE and not each.path.startswith(".")]
+        visible = [
+            each for each in snapshot.entries if each.kind is EntryKind.FILE and not each.path.startswith(".")
+        ]
         size = sum(each.size or 0 for each in visible)
         fits = size <= min(_WHOLE_BYTES, self.room) and len(visible) <= _MOST_WHOLE
         if not (self.whole_files and snapshot.complete and fits):
@@ -185,7 +187,7 @@ class ProjectLook:
     def _snapshot(self, files: Files) -> Snapshot:
         walk = Walk(self.roots.project, self.limits, files, hidden="last", honour_ignore=True)
         entries = tuple(walk)
-        links = (entry.path for entry in entries if entry.kind is Kind.LINK)
+        links = (entry.path for entry in entries if entry.kind is EntryKind.LINK)
         return Snapshot(
             entries=entries,
             complete=walk.complete,

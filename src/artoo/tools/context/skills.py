@@ -60,21 +60,21 @@ class Skill:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundSkills:
     """The valid skills in some folders, and a sentence about each entry that is not a valid skill."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Found:
+def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> FoundSkills:
     """Read the skills in one folder; return them by name. Blocking. Never raises."""
     # An entry that links to a path outside of `within` is reported as a problem.
     found, problems = list[Skill](), list[str]()
     try:
         places = _places(files, folder)
     except OSError as error:
-        return Found((), (f"{folder}: it cannot be read: {error.strerror}",))
+        return FoundSkills((), (f"{folder}: it cannot be read: {error.strerror}",))
     if len(places) > MOST_SKILLS:
         problems.append(f"{folder}: it has more than {MOST_SKILLS} skills; the others are not looked at")
     for place in places[:MOST_SKILLS]:
@@ -82,7 +82,7 @@ def skills_in(files: Files, folder: Path, within: Path, *, foreign: bool) -> Fou
             found.append(read_skill(files, _inside(files.resolve(place), within), foreign=foreign))
         except (ConfigurationError, OSError) as error:
             problems.append(f"{place}: {error}")
-    return Found(tuple(found), tuple(problems))
+    return FoundSkills(tuple(found), tuple(problems))
 
 
 def read_skill(files: Files, folder: Path, *, foreign: bool = False) -> Skill:

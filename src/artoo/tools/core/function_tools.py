@@ -19,8 +19,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError, to_json
 
 from artoo.contracts.errors import ConfigurationError, ToolError
-from artoo.contracts.shortened import shortened
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import shortened, well_formed
 from artoo.ports.arguments import as_text
 from artoo.ports.tools import Parameter, ToolSpec
 from artoo.tools.core.to_thread import in_thread

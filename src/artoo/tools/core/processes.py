@@ -53,7 +53,7 @@ class Tracked:
 
 
 @dataclass(slots=True)
-class Listener:
+class OutputForwarder:
     """Forwards the output of a process to the listener of the current call."""
 
     heard: Heard = unheard
@@ -69,14 +69,14 @@ class Processes:
 
     time_left: Callable[[], float] = no_limit
     _tracked: dict[str, Tracked] = field(default_factory=dict[str, Tracked])
-    _listeners: dict[str, Listener] = field(default_factory=dict[str, Listener])
+    _listeners: dict[str, OutputForwarder] = field(default_factory=dict[str, OutputForwarder])
 
-    def add(self, tracked: Tracked, listener: Listener) -> None:
+    def add(self, tracked: Tracked, listener: OutputForwarder) -> None:
         """Start to track a process."""
         self._tracked[tracked.id] = tracked
         self._listeners[tracked.id] = listener
 
-    def listener(self, tracked: Tracked) -> Listener:
+    def listener(self, tracked: Tracked) -> OutputForwarder:
         """Return the object that forwards the process's output."""
         return self._listeners[tracked.id]
 

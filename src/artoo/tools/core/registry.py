@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from artoo.contracts.errors import ArtooError, ConfigurationError
 from artoo.contracts.execution import OUTPUT_KEPT, CallEffects, CallStatus, ToolCall
 from artoo.contracts.plan import Caution, MustNot
-from artoo.contracts.well_formed import well_formed
+from artoo.contracts.text import well_formed
 from artoo.ports.arguments import as_text, read_arguments
 from artoo.ports.clock import Clock
 from artoo.ports.tools import Ticket, ToolSpec, own_names

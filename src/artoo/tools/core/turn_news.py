@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from artoo.contracts.errors import ArtooError
-from artoo.contracts.shortened import listed
+from artoo.contracts.text import listed
 from artoo.ports.workspace import Workspace
 from artoo.tools.builtin.process import in_a_line
 from artoo.tools.context.agents_md import Guide

@@ -27,7 +27,7 @@ from artoo.tools.approval.network_consent import Network, network_refusal
 from artoo.tools.core.call_changes import CallChanges, Changed
 from artoo.tools.core.command_runner import Command, meant_changes, outcome_of, printed_outcome
 from artoo.tools.core.live_output import Printing, printing_of
-from artoo.tools.core.processes import Listener, Processes, Tracked, ended_or_asking
+from artoo.tools.core.processes import OutputForwarder, Processes, Tracked, ended_or_asking
 from artoo.tools.core.tool import Outcome
 from artoo.tools.files.unified_diff import plain
 from artoo.tools.resume.in_flight import current_act, current_subtask, goes_out
@@ -90,7 +90,7 @@ class WorkspaceCommands:
 
     async def _started(self, command: Command, *, unconfined: bool) -> Outcome:
         """Start a command and wait for it. Return its end, or its progress if it continues."""
-        hearing, listener = self.network.hearing(), Listener()
+        hearing, listener = self.network.hearing(), OutputForwarder()
         wanted = ports.Command(
             argv=command.argv,
             env=command.env,

@@ -16,7 +16,7 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.workspace import Files
 from artoo.tools.files.glob_patterns import path_pattern
 from artoo.tools.files.paths import entry_at, printable
-from artoo.tools.files.walk import Kind, Walk, WalkLimits
+from artoo.tools.files.walk import EntryKind, Walk, WalkLimits
 
 MAX_FOUND = 200
 """Maximum number of paths that a search lists."""
@@ -25,7 +25,7 @@ _MAX_CANDIDATES = 20_000
 _MAX_ANSWER_BYTES = 8 << 20
 _PROGRAM_SECONDS = 10.0
 
-FILES = frozenset({Kind.FILE, Kind.LINK})
+FILES = frozenset({EntryKind.FILE, EntryKind.LINK})
 """Kinds of entries that count as files. A link counts as a file, because links are not followed."""
 
 
@@ -39,7 +39,7 @@ class FileQuery:
 
     pattern: str
     folders: tuple[Path, ...]
-    kinds: frozenset[Kind] = FILES
+    kinds: frozenset[EntryKind] = FILES
     exact_case: bool = False
     indexed: bool = False
 
@@ -53,7 +53,7 @@ class FileQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of a search: absolute paths, those with few directories first. At most MAX_FOUND of all `count`
     paths are listed.
 
@@ -75,7 +75,7 @@ class FileSearch:
     mdfind: str | None = None
     limits: WalkLimits = field(default_factory=WalkLimits)
 
-    def search(self, query: FileQuery, files: Files) -> Found:
+    def search(self, query: FileQuery, files: Files) -> SearchResult:
         """Search among the workspace's `files`. Blocking. Raises ToolError if no folder can be read."""
         if query.indexed and self.mdfind is not None and "/" not in query.pattern:
             found = _spotlight(self.mdfind, query, files)
@@ -84,7 +84,7 @@ class FileSearch:
                 return found
         return self._walked(query, files)
 
-    def _walked(self, query: FileQuery, files: Files) -> Found:
+    def _walked(self, query: FileQuery, files: Files) -> SearchResult:
         matches = query.matcher()
         wants_hidden = any(part.startswith(".") for part in query.pattern.split("/") if part not in (".", ".."))
         paths, remarks, problems = list[str](), list[str](), list[ToolError]()
@@ -106,7 +106,7 @@ class FileSearch:
         return _found(paths, f"own walk, {seen} entries", complete=complete, remarks=tuple(remarks))
 
 
-def _spotlight(program: str, query: FileQuery, files: Files) -> Found | None:
+def _spotlight(program: str, query: FileQuery, files: Files) -> SearchResult | None:
     """Query Spotlight, and filter its answer by the pattern and the current files."""
     places = [part for folder in query.folders for part in ("-onlyin", str(folder))]
     # Spotlight knows only the wildcard `*`, so all other wildcards are replaced by it.
@@ -120,15 +120,15 @@ def _spotlight(program: str, query: FileQuery, files: Files) -> Found | None:
         if not any(path.startswith(base) and matches(path[len(base) :]) for base in bases):
             return False
         found = entry_at(files, Path(path))
-        return found is not None and Kind.of(found.mode) in query.kinds
+        return found is not None and EntryKind.of(found.mode) in query.kinds
 
     candidates = answer[:_MAX_CANDIDATES]
     return _found(list(filter(fits, candidates)), "Spotlight", complete=len(answer) < _MAX_CANDIDATES)
 
 
-def _found(paths: list[str], how: str, *, complete: bool, remarks: tuple[str, ...] = ()) -> Found:
+def _found(paths: list[str], how: str, *, complete: bool, remarks: tuple[str, ...] = ()) -> SearchResult:
     ordered = sorted(dict.fromkeys(paths), key=lambda path: (path.count("/"), path))
-    return Found(tuple(ordered[:MAX_FOUND]), len(ordered), how, complete, remarks)
+    return SearchResult(tuple(ordered[:MAX_FOUND]), len(ordered), how, complete, remarks)
 
 
 def _left_out(what: str, paths: list[str]) -> list[str]:

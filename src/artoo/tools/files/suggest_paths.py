@@ -11,19 +11,19 @@ from artoo.contracts.errors import ToolError
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files
 from artoo.tools.files.paths import entry_at, entry_path, found_at, is_within, printable, shown
-from artoo.tools.files.walk import Entry, Kind, Walk, WalkLimits
+from artoo.tools.files.walk import EntryKind, Walk, WalkEntry, WalkLimits
 
 _LOOK = WalkLimits(entries=20_000, seconds=1.0)
 _MOST_NAMES = 4_000
 _MOST = 3
 
 
-def nearby(name: str, entries: Iterable[Entry]) -> tuple[str, ...]:
+def nearby(name: str, entries: Iterable[WalkEntry]) -> tuple[str, ...]:
     """Return the paths that are most likely meant by `name`, which is a path or a file name."""
     # The same name in another place comes before a copy (`sales.csv.bak`, `sales.csv~`), and a copy comes before a
     # similar name.
     wanted = name.rstrip("/").rsplit("/", 1)[-1]
-    usable = [entry for entry in entries if entry.path != name and entry.kind is not Kind.OTHER]
+    usable = [entry for entry in entries if entry.path != name and entry.kind is not EntryKind.OTHER]
     same = [entry.path for entry in usable if entry.name.casefold() == wanted.casefold()]
     if same:
         return tuple(same[:_MOST])
@@ -46,7 +46,7 @@ def explain_missing(path: Path, roots: Roots, files: Files) -> str:
         entries = [
             entry
             for entry in Walk(roots.project, _LOOK, files, hidden="last", honour_ignore=True)
-            if entry.kind is not Kind.LINK or found_at(files, roots.project / entry.path) is not None
+            if entry.kind is not EntryKind.LINK or found_at(files, roots.project / entry.path) is not None
         ]
     except ToolError:
         return problem

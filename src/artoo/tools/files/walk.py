@@ -29,7 +29,7 @@ MOST_IGNORED = 100
 """Maximum number of ignored paths that a walk records."""
 
 
-class Kind(Enum):
+class EntryKind(Enum):
     """The kind of a directory entry. A link is a kind of its own, whatever its target is."""
 
     FILE = "file"
@@ -38,14 +38,14 @@ class Kind(Enum):
     OTHER = "other"
 
     @classmethod
-    def of(cls, mode: int) -> Kind:
+    def of(cls, mode: int) -> EntryKind:
         """Return the kind for a mode from `stat`."""
         kinds = ((stat.S_ISREG, cls.FILE), (stat.S_ISDIR, cls.DIRECTORY), (stat.S_ISLNK, cls.LINK))
         return next((kind for is_it, kind in kinds if is_it(mode)), cls.OTHER)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WalkEntry:
     """One entry of a directory. `path` is relative to the root of the walk, with `/`. Undecodable bytes are
     surrogates. `size` is in bytes.
 
@@ -53,7 +53,7 @@ class Entry:
     """
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int | None = None
     target: str | None = None
     place: Path | None = field(default=None, compare=False)
@@ -99,7 +99,7 @@ class Walk:
     hidden_skipped: list[str] = field(default_factory=list[str])
     ignored: list[str] = field(default_factory=list[str])
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[WalkEntry]:
         """Yield the entries ordered by depth, then by name. Raises ToolError for an unreadable root."""
         deadline = time.monotonic() + self.limits.seconds
         now: deque[tuple[str, _Ignores]] = deque([("", ())])
@@ -120,7 +120,7 @@ class Walk:
                     continue
                 self.seen += 1
                 yield entry
-                if entry.kind is Kind.DIRECTORY:
+                if entry.kind is EntryKind.DIRECTORY:
                     last = self.hidden == "last" and entry.name.startswith(".")
                     (later if last else now).append((entry.path, ignores))
 
@@ -130,7 +130,7 @@ class Walk:
         except OSError as error:
             raise ToolError(f"cannot list {str(self.root)!r}: {error.strerror}") from error
 
-    def _scan(self, root: Path, folder: str) -> list[Entry]:
+    def _scan(self, root: Path, folder: str) -> list[WalkEntry]:
         try:
             names = self.files.names(root / folder)
         except OSError as error:
@@ -141,26 +141,26 @@ class Walk:
         entries = (self._entry(root, folder, os.fsdecode(name)) for name in names)
         return sorted((entry for entry in entries if entry is not None), key=lambda entry: entry.name)
 
-    def _entry(self, root: Path, folder: str, name: str) -> Entry | None:
+    def _entry(self, root: Path, folder: str, name: str) -> WalkEntry | None:
         path = f"{folder}/{name}" if folder else name
         place = root / path
         found = self.files.stat(place)
         # `stat` returns None if the entry was removed after its directory was read.
         if found is None:
             return None
-        kind = Kind.of(found.mode)
-        target = _target(self.files, place) if kind is Kind.LINK else None
-        return Entry(path, kind, found.size if kind is Kind.FILE else None, target, place)
+        kind = EntryKind.of(found.mode)
+        target = _target(self.files, place) if kind is EntryKind.LINK else None
+        return WalkEntry(path, kind, found.size if kind is EntryKind.FILE else None, target, place)
 
-    def _left_out(self, entry: Entry, ignores: _Ignores) -> bool:
+    def _left_out(self, entry: WalkEntry, ignores: _Ignores) -> bool:
         if self.honour_ignore and entry.name == ".git":
             return True
         if self.honour_ignore and _ignored(entry, ignores):
             if len(self.ignored) < MOST_IGNORED:
-                self.ignored.append(f"{entry.path}/" if entry.kind is Kind.DIRECTORY else entry.path)
+                self.ignored.append(f"{entry.path}/" if entry.kind is EntryKind.DIRECTORY else entry.path)
             return True
         if self.hidden == "skip" and entry.name.startswith("."):
-            if entry.kind is Kind.DIRECTORY:
+            if entry.kind is EntryKind.DIRECTORY:
                 self.hidden_skipped.append(entry.path)
             return True
         return False
@@ -178,7 +178,7 @@ def _target(files: Files, place: Path) -> str | None:
         return None
 
 
-def _with_ignore_file(files: Files, folder: str, found: list[Entry], ignores: _Ignores) -> _Ignores:
+def _with_ignore_file(files: Files, folder: str, found: list[WalkEntry], ignores: _Ignores) -> _Ignores:
     place = next((entry.place for entry in found if entry.name == IGNORE_FILE), None)
     rules = None if place is None else _read_rules(files, place)
     return (*ignores, (f"{folder}/" if folder else "", rules)) if rules is not None else ignores
@@ -195,11 +195,11 @@ def _read_rules(files: Files, path: Path) -> GitIgnoreSpec | None:
         return None
 
 
-def _ignored(entry: Entry, ignores: _Ignores) -> bool:
+def _ignored(entry: WalkEntry, ignores: _Ignores) -> bool:
     """Check whether an entry is ignored, by git's precedence. The innermost ignore file with a matching rule
     decides."""
     for prefix, rules in reversed(ignores):
-        path = entry.path[len(prefix) :] + ("/" if entry.kind is Kind.DIRECTORY else "")
+        path = entry.path[len(prefix) :] + ("/" if entry.kind is EntryKind.DIRECTORY else "")
         include = rules.check_file(path).include
         if include is not None:
             return include

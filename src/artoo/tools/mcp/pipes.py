@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from artoo.contracts.errors import ToolError
-from artoo.contracts.well_formed import well_formed_json
+from artoo.contracts.text import well_formed_json
 from artoo.sandbox.reading.programs import search_path
 from artoo.tools.mcp.servers import McpServer
 

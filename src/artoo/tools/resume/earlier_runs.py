@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from artoo.contracts.confirmation import ConfirmationAnswer, ConfirmationRequest
+from artoo.contracts.events import NetworkUsed
 from artoo.contracts.execution import CallEffects, ToolCall, ToolStarted
-from artoo.contracts.network import NetworkUsed
 
 Consented = tuple[ConfirmationRequest, ConfirmationAnswer]
 """A question to the user, and the answer to it."""

@@ -18,7 +18,7 @@ from artoo.tools.core.command_runner import meant_changes
 from artoo.tools.files.paths import closed_as, entry_path, printable, shown
 from artoo.tools.files.text_files import NotPlainFile, read_limited
 from artoo.tools.files.unified_diff import unified
-from artoo.workspace.git.layout import Part, is_bookkeeping, part_of
+from artoo.workspace.git.layout import PathPurpose, is_bookkeeping, part_of
 
 _GONE_FILES = 8
 """Maximum number of deleted files whose text is shown. If there are more, only the names are shown."""
@@ -171,7 +171,7 @@ def _said(repository: str, members: Sequence[Change], before: Files, now: Files,
     moved = list(_moved(names, _reader(repository, before), _reader(repository, now), new=not brief))
     parts = moved[:_MOST] + ([f"{len(moved) - _MOST} more refs"] if len(moved) > _MOST else [])
     there = (name for name, kind in names.items() if kind is not ChangeKind.DELETED)
-    left = list(dict.fromkeys(name.partition("/")[0] for name in there if part_of(name) is Part.OPERATION))
+    left = list(dict.fromkeys(name.partition("/")[0] for name in there if part_of(name) is PathPurpose.OPERATION))
     parts += [f"an operation of git's under way ({', '.join(left[:_MOST])})"] if left else []
     parts += [] if brief or parts else [f"git's own records ({', '.join(list(names)[:_MOST])})"]
     if parts and any(change.has(Trait.CHANGED_MEANWHILE) for change in members):

@@ -13,7 +13,7 @@ from pathlib import Path
 from artoo.ports.sandbox import Roots
 from artoo.tools.files.paths import is_within
 from artoo.tools.files.search import FILES, FileQuery
-from artoo.tools.files.walk import Kind
+from artoo.tools.files.walk import EntryKind
 from artoo.tools.shell.parser import parse_command
 
 PERSONAL_PLACES = ("/Users", "/Volumes", "/home", "/media", "/run/media")
@@ -21,7 +21,7 @@ PERSONAL_PLACES = ("/Users", "/Volumes", "/home", "/media", "/run/media")
 
 _SILENT = re.compile(r"\s2>\s*/dev/null\s*$")
 _DEPTHS = frozenset({"-maxdepth", "-mindepth"})
-_KINDS = {"f": FILES, "d": frozenset({Kind.DIRECTORY})}
+_KINDS = {"f": FILES, "d": frozenset({EntryKind.DIRECTORY})}
 
 
 def index_query(command: str, roots: Roots) -> FileQuery | None:
@@ -52,7 +52,7 @@ def _personal(place: Path, roots: Roots) -> bool:
 
 
 def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> FileQuery | None:
-    pattern, exact_case, kinds = "", True, frozenset[Kind]()
+    pattern, exact_case, kinds = "", True, frozenset[EntryKind]()
     rest = [word for word in tests if word != "-print"]
     if len(rest) % 2:
         return None
@@ -66,4 +66,4 @@ def _query(tests: Sequence[str], folders: tuple[Path, ...]) -> FileQuery | None:
     # In a name, `find` takes a brace or a slash literally, whereas a path pattern does not.
     if not pattern or "{" in pattern or "/" in pattern:
         return None
-    return FileQuery(pattern, folders, kinds or frozenset(Kind), exact_case, indexed=True)
+    return FileQuery(pattern, folders, kinds or frozenset(EntryKind), exact_case, indexed=True)

@@ -45,7 +45,7 @@ def stamp_of(state: NodeState) -> Stamp:
     return (state.mode, state.uid, state.gid, state.device, state.inode, state.size, state.mtime_ns, state.ctime_ns)
 
 
-class Entry(NamedTuple):
+class BaseEntry(NamedTuple):
     """The entry of one path in a copy, with the stamp of the user's version and the stamp of the fresh copy."""
 
     source: Stamp
@@ -53,21 +53,21 @@ class Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Manifest:
+class BaseManifest:
     """The entries of all paths in the copies of one workspace. The file `manifest.json` is a list of [number,
     printable path, source, copy]."""
 
     file: Path
-    entries: dict[Key, Entry] = field(default_factory=dict[Key, Entry])
+    entries: dict[Key, BaseEntry] = field(default_factory=dict[Key, BaseEntry])
 
     @classmethod
-    def read(cls, file: Path) -> Manifest:
+    def read(cls, file: Path) -> BaseManifest:
         """Read the file. A missing file counts as empty. Raises SandboxError when it is damaged."""
         manifest = cls(file)
         try:
             for number, path, source, copy in json.loads(file.read_bytes()):
                 key = (number, text_of(path))
-                manifest.entries[key] = Entry(tuple(source), tuple(copy))
+                manifest.entries[key] = BaseEntry(tuple(source), tuple(copy))
         except FileNotFoundError:
             pass
         except (OSError, ValueError, TypeError) as error:
@@ -139,7 +139,7 @@ class BaseBook:
                 self._looked_ns = seen.st_mtime_ns
             self._inode = seen.st_ino
 
-    def look(self, paths: Iterable[tuple[str, Entry | None]], now_ns: int | None) -> None:
+    def look(self, paths: Iterable[tuple[str, BaseEntry | None]], now_ns: int | None) -> None:
         """Record the user's version of each path that the task changed and that was not recorded before.
 
         `paths`: printable paths. For a path in a copy, the manifest entry is given too. `now_ns`: the time before
@@ -156,7 +156,7 @@ class BaseBook:
         """
         self._record(((path, None) for path in paths), None, self._looked_ns)
 
-    def _record(self, paths: Iterable[tuple[str, Entry | None]], since_ns: int | None, looked_ns: int) -> None:
+    def _record(self, paths: Iterable[tuple[str, BaseEntry | None]], since_ns: int | None, looked_ns: int) -> None:
         self.load()
         found: dict[str, Base | None] = {}
         with Walker() as files:
@@ -171,7 +171,7 @@ class BaseBook:
         self._looked_ns, self._inode = looked_ns, self._file.stat().st_ino
 
 
-def _base_of(files: Walker, path: str, copied: Entry | None, since_ns: int | None) -> Base | None:
+def _base_of(files: Walker, path: str, copied: BaseEntry | None, since_ns: int | None) -> Base | None:
     real = text_of(path)
     state = files.read(real)
     if state is None:

@@ -19,7 +19,7 @@ from artoo.contracts.errors import SandboxError
 from artoo.contracts.settling import ChangeClass, ClassifiedChange
 from artoo.ports.workspace import MIB
 from artoo.sandbox.reading.path_set import upwards
-from artoo.workspace.changes.base import Base, BaseBook, Manifest, now_ns, same_version
+from artoo.workspace.changes.base import Base, BaseBook, BaseManifest, now_ns, same_version
 from artoo.workspace.changes.describe import BOUNDS, classified, describe, moves, without_caches
 from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.changes.path_class import Places
@@ -331,7 +331,7 @@ def _compared(directory: WorkspaceDirectory) -> tuple[Compared, list[Effect]]:
     A crash may have interrupted a call before the bases of its changed paths were recorded. They are recorded now.
     """
     covered, overlay = directory.covered(), directory.record().is_overlay
-    manifest = None if overlay else Manifest.read(directory.manifest)
+    manifest = None if overlay else BaseManifest.read(directory.manifest)
     read_ns = now_ns()
     tree = read_tree(covered, Tree(), Tree(), manifest, overlay=overlay, all_of_it=True)
     book = BaseBook(directory.base_file, read_ns)

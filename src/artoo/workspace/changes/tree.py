@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from artoo.contracts.changes import Node, printable_path
 from artoo.contracts.errors import SandboxError
-from artoo.workspace.changes.base import BaseBook, Key, Manifest
+from artoo.workspace.changes.base import BaseBook, BaseManifest, Key
 from artoo.workspace.changes.effect import Effect
 from artoo.workspace.directory import Covered
 from artoo.workspace.files.walker import Walker
@@ -78,7 +78,7 @@ def read_tree(
     covered: Iterable[Covered],
     known: Tree,
     since: Tree | None = None,
-    manifest: Manifest | None = None,
+    manifest: BaseManifest | None = None,
     *,
     overlay: bool = True,
     all_of_it: bool = False,
@@ -91,17 +91,17 @@ def read_tree(
     error (SandboxError, OSError), and all contents are hashed. If false, unreadable paths are left out, because a
     process may be writing, and the amount of hashing is limited.
     """
-    reader = _Reader(known, since, manifest, overlay=overlay, strict=all_of_it)
+    reader = _TreeWalk(known, since, manifest, overlay=overlay, strict=all_of_it)
     for one in covered:
         reader.read(one)
     return reader.found
 
 
-class _Reader:
+class _TreeWalk:
     """One walk over the covered directories."""
 
     def __init__(
-        self, known: Tree, since: Tree | None, manifest: Manifest | None, *, overlay: bool, strict: bool
+        self, known: Tree, since: Tree | None, manifest: BaseManifest | None, *, overlay: bool, strict: bool
     ) -> None:
         self.found = Tree()
         self._known = known
@@ -214,7 +214,7 @@ def is_deletion(seen: os.stat_result) -> bool:
 
 
 def note_bases(
-    book: BaseBook, covered: Iterable[Covered], manifest: Manifest | None, old: Tree, new: Tree, read_ns: int
+    book: BaseBook, covered: Iterable[Covered], manifest: BaseManifest | None, old: Tree, new: Tree, read_ns: int
 ) -> None:
     """Record the user's version of each path that the task changed between the trees `old` and `new`.
 

@@ -25,7 +25,7 @@ from artoo.workspace.fs.stat import NodeState, chmod_at, glance, with_rights
 from artoo.workspace.git.act import move_back
 
 
-class Plan(NamedTuple):
+class RestorePlan(NamedTuple):
     """The reverse steps of a restore, and the reasons why the other paths are not restored, by printable path."""
 
     back: tuple[Step, ...]
@@ -84,7 +84,7 @@ def settle_rolled_back(record: Record, manifest: Manifest, left: Sequence[Step])
         record.forget()
 
 
-def carry_out(record: Record, steps: Sequence[Step], plan: Plan) -> None:
+def carry_out(record: Record, steps: Sequence[Step], plan: RestorePlan) -> None:
     """Put the old contents into their slots, restore the paths and sync them. Raises OSError."""
     forward = {step.number: step for step in steps}
     with Walker() as images, Walker() as staged:
@@ -128,7 +128,7 @@ def _is_unwritten(before: NodeState, there: NodeState) -> bool:
     return there.node is not Node.FILE or (there.size, there.mtime_ns) == (before.size, before.mtime_ns)
 
 
-def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
+def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> RestorePlan:
     """Return a plan: decide for each path whether it can be restored. Raises OSError."""
     back: list[Step] = []
     refused: dict[str, str] = {}
@@ -146,7 +146,7 @@ def judge(record: Record, steps: Sequence[Step], *, lenient: bool) -> Plan:
         refused |= blocked(back, targets)
         back = [step for step in back if step.path not in refused]
         back += openings(back, targets)
-    return Plan(tuple(back), refused)
+    return RestorePlan(tuple(back), refused)
 
 
 class _Judgement(NamedTuple):

@@ -20,9 +20,9 @@ from artoo.workspace.changes.base import Base
 from artoo.workspace.changes.change_set import GitQuestion
 from artoo.workspace.changes.effect import Effect, Verdict
 from artoo.workspace.fs.names import printable
-from artoo.workspace.git.layout import Kind, Part, Repository, is_taken, part_of, under_way
+from artoo.workspace.git.layout import Kind, PathPurpose, Repository, is_taken, part_of, under_way
 from artoo.workspace.git.meaning import HEADS, PROGRAMS, REMOTES, TAGS, Meaning, RefJudge
-from artoo.workspace.git.quarantine import ABSENT, Entry, Quarantine
+from artoo.workspace.git.quarantine import ABSENT, Quarantine, TreeEntry
 from artoo.workspace.git.run import Git, GitFailed
 from artoo.workspace.git.state import (
     CHECKOUT,
@@ -44,12 +44,12 @@ _MOST_EXTRA = 1 << 20
 
 SILENT = Verdict(ChangeClass.SILENT)
 _OF_PART = {
-    Part.PROGRAMS: PROGRAMS,
-    Part.OPERATION: Verdict(
+    PathPurpose.PROGRAMS: PROGRAMS,
+    PathPurpose.OPERATION: Verdict(
         ChangeClass.HISTORY, "it ends an operation of git that was under way, a merge or a rebase"
     ),
-    Part.UNKNOWN: Verdict(ChangeClass.PERSISTENCE, "it is in a repository, and git documents no such file"),
-    Part.NESTED: Verdict(
+    PathPurpose.UNKNOWN: Verdict(ChangeClass.PERSISTENCE, "it is in a repository, and git documents no such file"),
+    PathPurpose.NESTED: Verdict(
         ChangeClass.PERSISTENCE, "it is among the repositories of submodules, and in none of them"
     ),
 }
@@ -57,7 +57,7 @@ _CUT = Verdict(ChangeClass.HISTORY, "it changes how much of the history git show
 
 
 @dataclass(slots=True)
-class Found:
+class GitFindings:
     """The findings about all repositories. `going`: effects on files that are applied only together with the
     checkout."""
 
@@ -127,7 +127,7 @@ class Comparison:
         self._top = self._worktree()
         self._blocked: set[str] = set()
 
-    def add_to(self, found: Found) -> None:
+    def add_to(self, found: GitFindings) -> None:
         """Judge the repository, and add the result to `found`."""
         if self._created and (mark := next(self._under_way(), None)) is not None:
             found.taken |= {one.path for one in self._repository.effects.values()}
@@ -218,7 +218,11 @@ class Comparison:
     def _extras(self) -> Iterator[ExtraFile]:
         """Yield the hooks and similar files of a new repository. Files of git's own template are left out."""
         for inner, one in self._repository.effects.items():
-            if part_of(inner) is Part.PROGRAMS and inner not in ("config", "shallow") and not is_taken(inner, one):
+            if (
+                part_of(inner) is PathPurpose.PROGRAMS
+                and inner not in ("config", "shallow")
+                and not is_taken(inner, one)
+            ):
                 content = _read(one)
                 if inner != "info/exclude" or any(
                     line.strip()[:1] not in (b"#", b"") for line in content.splitlines()
@@ -228,7 +232,7 @@ class Comparison:
 
     # --- blocked groups -------------------------------------------------------------------------------------------
 
-    def _block(self, refs: Sequence[RefChange], index: Sequence[IndexChange], found: Found) -> None:
+    def _block(self, refs: Sequence[RefChange], index: Sequence[IndexChange], found: GitFindings) -> None:
         """Block the groups that cannot be applied, because an operation is unfinished or the user has changed
         them."""
         for group, why, inner in self._reasons(refs, index):
@@ -401,7 +405,7 @@ class Comparison:
         with_commits = any(one.group == CHECKOUT for one in act.refs)
         committed = self._quarantine.tree(self._new.commit) if with_commits else {}
         staged = [
-            Entry(path_bytes(one.path), entry[:6], entry.split()[1], bool(one.old))
+            TreeEntry(path_bytes(one.path), entry[:6], entry.split()[1], bool(one.old))
             for one in act.index
             for entry in one.new
             if committed.get(path_bytes(one.path)) != entry
@@ -410,14 +414,14 @@ class Comparison:
         found = judge.index(len(act.index), staged, dropped)
         return tuple(one for one in found if one.reason or not with_commits)
 
-    def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[Entry]:
+    def _unstaged(self, act: GitAct, committed: Mapping[bytes, str]) -> Iterator[TreeEntry]:
         """Yield the paths that were removed from the index although the new commit contains them and their files
         remain."""
         top = self._top or self._repository.directory
         for one in act.index:
             path = path_bytes(one.path)
             if one.old and not one.new and path in committed and top + b"/" + path not in self._context.every:
-                yield Entry(path, ABSENT, "", existed=True)
+                yield TreeEntry(path, ABSENT, "", existed=True)
 
     def _dropped(self, act: GitAct) -> dict[str, str]:
         """Return the contents that the user has staged and that will be in no commit and not in the index after the
@@ -445,7 +449,7 @@ class Comparison:
         staged = {path: said for tree in trees for path, said in tree.items()}
         staged |= {path_bytes(one.path): one.new[0] for one in act.index if one.new}
         entries = [
-            Entry(path, said[:6], said.split()[1], existed=os.path.lexists(judge.top + b"/" + path))
+            TreeEntry(path, said[:6], said.split()[1], existed=os.path.lexists(judge.top + b"/" + path))
             for path, said in staged.items()
             if judge.top + b"/" + path not in shown and not self._is_users(judge.top + b"/" + path, said.split()[1])
         ]
@@ -463,7 +467,7 @@ class Comparison:
 
     # --- files ----------------------------------------------------------------------------------------------------
 
-    def _judge_files(self, act: GitAct, found: Found) -> None:
+    def _judge_files(self, act: GitAct, found: GitFindings) -> None:
         """Classify the effects that remain file changes.
 
         If the task ended an operation with a commit, the files that mark the operation are removed only if the
@@ -473,7 +477,9 @@ class Comparison:
             found.taken |= {one.path for one in self._repository.effects.values()}
             return
         found.judge_files(self._repository)
-        ended = {inner: one for inner, one in self._repository.effects.items() if part_of(inner) is Part.OPERATION}
+        ended = {
+            inner: one for inner, one in self._repository.effects.items() if part_of(inner) is PathPurpose.OPERATION
+        }
         paths = {one.path for one in ended.values() if one.after is None}
         if CHECKOUT in self._blocked:
             found.taken |= paths

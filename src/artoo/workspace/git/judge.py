@@ -20,7 +20,7 @@ from artoo.sandbox.reading.programs import find_program, worked_in
 from artoo.workspace.changes.base import read_base
 from artoo.workspace.changes.change_set import GitPart, GitQuestion
 from artoo.workspace.changes.effect import Effect, Verdict
-from artoo.workspace.git.compare import Comparison, Context, Found
+from artoo.workspace.git.compare import Comparison, Context, GitFindings
 from artoo.workspace.git.layout import Kind, Repository, holds_git_up, repositories
 from artoo.workspace.git.run import ENVIRONMENT, GitFailed
 from artoo.workspace.git.state import GitAct, RunInside
@@ -47,7 +47,7 @@ def judge(question: GitQuestion, run_inside: RunInside) -> GitPart:
     touched = repositories([every[path] for path in sorted(every)])
     roots = question.directory.record().roots
     program = find_program("git", worked_in(roots))
-    found = Found()
+    found = GitFindings()
     if program is None:
         for repository in touched:
             _leave_as_files(repository, _NO_GIT, found)
@@ -89,7 +89,7 @@ def acts(
     return kept, frozenset[bytes]().union(*going), frozenset(path for one in kept for path in one.paths)
 
 
-def _judge(context: Context, repository: Repository, found: Found, *, held: bool) -> None:
+def _judge(context: Context, repository: Repository, found: GitFindings, *, held: bool) -> None:
     """Judge one repository. `held`: true if reading the task's version could block git forever. Git is not started
     on it then."""
     if repository.kind in (Kind.DELETED, Kind.SUSPECT):
@@ -111,7 +111,7 @@ def _judge(context: Context, repository: Repository, found: Found, *, held: bool
         _stays(repository, str(error), found)
 
 
-def _stays(repository: Repository, why: str, found: Found) -> None:
+def _stays(repository: Repository, why: str, found: GitFindings) -> None:
     """Leave the task's changes of a repository in the workspace. Only the files of a new repository are offered to
     the user, and need approval."""
     if repository.kind is Kind.CREATED:
@@ -121,7 +121,7 @@ def _stays(repository: Repository, why: str, found: Found) -> None:
         found.stays(repository, f"git cannot bring over what the task did in this repository ({why})")
 
 
-def _leave_as_files(repository: Repository, verdict: Verdict, found: Found) -> None:
+def _leave_as_files(repository: Repository, verdict: Verdict, found: GitFindings) -> None:
     """Let all effects of a repository be applied as ordinary files, each of which needs approval."""
     found.says |= {one.path: verdict for one in repository.effects.values()}
 

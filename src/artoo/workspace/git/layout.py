@@ -17,7 +17,7 @@ from artoo.contracts.changes import Node
 from artoo.workspace.changes.effect import Effect
 
 
-class Part(StrEnum):
+class PathPurpose(StrEnum):
     """The purpose of a path in a repository.
 
     `state`: commits, refs, reflogs. `programs`: settings and hooks, by which git starts programs. `operation`: an
@@ -40,27 +40,27 @@ class Part(StrEnum):
 _TABLE = tuple(
     (part, re.compile(pattern))
     for part, pattern in (
-        (Part.LOCK, r"(.*/)?[^/]+\.lock|gc\.pid"),
+        (PathPurpose.LOCK, r"(.*/)?[^/]+\.lock|gc\.pid"),
         (
-            Part.PROGRAMS,
+            PathPurpose.PROGRAMS,
             r"hooks(/.*)?|config|config\.worktree|commondir|gitdir|remotes(/.*)?|branches/.+|rr-cache(/.*)?"
             r"|info/(attributes|exclude|sparse-checkout|grafts)|shallow"
             r"|modules/(.*/)?(hooks(/.*)?|config|config\.worktree|commondir|gitdir|info/attributes)",
         ),
-        (Part.STATE, r"HEAD|packed-refs|refs(/.*)?|logs(/.*)?|reftable(/.*)?|objects(/.*)?"),
-        (Part.INDEX, r"index|sharedindex\.[0-9a-f]+"),
+        (PathPurpose.STATE, r"HEAD|packed-refs|refs(/.*)?|logs(/.*)?|reftable(/.*)?|objects(/.*)?"),
+        (PathPurpose.INDEX, r"index|sharedindex\.[0-9a-f]+"),
         (
-            Part.OPERATION,
+            PathPurpose.OPERATION,
             r"MERGE_(HEAD|MSG|MODE|RR|AUTOSTASH)|SQUASH_MSG|CHERRY_PICK_HEAD|REVERT_HEAD|REBASE_HEAD|BISECT_[A-Z_]+"
             r"|NOTES_MERGE_[A-Z]+(/.*)?|rebase-(merge|apply)(/.*)?|sequencer(/.*)?",
         ),
         (
-            Part.SCRATCH,
+            PathPurpose.SCRATCH,
             r"(COMMIT|TAG|NOTES)_EDITMSG|EDIT_DESCRIPTION|ADD_EDIT\.patch|addp-hunk-edit\.diff|ORIG_HEAD|FETCH_HEAD"
             r"|AUTO_MERGE|gc\.log|gitk\.cache|info(/refs)?|branches|fsmonitor--daemon(/.*)?|worktrees",
         ),
-        (Part.NESTED, r"modules(/.*)?"),
-        (Part.TEXT, r"description|lost-found(/.*)?"),
+        (PathPurpose.NESTED, r"modules(/.*)?"),
+        (PathPurpose.TEXT, r"description|lost-found(/.*)?"),
     )
 )
 _WORKTREE = re.compile(r"worktrees/[^/]+/?")
@@ -71,39 +71,39 @@ _UNDER_WAY = re.compile(
 """The files that mark an unfinished operation. Other files of the operation, such as its message, prove nothing by
 themselves."""
 
-_READ = frozenset({Part.STATE, Part.INDEX, Part.PROGRAMS, Part.OPERATION})
+_READ = frozenset({PathPurpose.STATE, PathPurpose.INDEX, PathPurpose.PROGRAMS, PathPurpose.OPERATION})
 """The parts that git reads when it reports the state of a repository."""
 
 _SPECIAL = frozenset({Node.FIFO, Node.SOCKET, Node.DEVICE, Node.LINK})
 _REF = re.compile(rb"refs/(?!.*\.\.).*", re.DOTALL)
-_TAKEN = frozenset({Part.STATE, Part.INDEX, Part.LOCK, Part.SCRATCH})
+_TAKEN = frozenset({PathPurpose.STATE, PathPurpose.INDEX, PathPurpose.LOCK, PathPurpose.SCRATCH})
 
 
-def part_of(inner: str) -> Part:
+def part_of(inner: str) -> PathPurpose:
     """Return the part of a path below a repository's directory. In a linked worktree the same names apply."""
     within = _WORKTREE.sub("", inner, count=1) if inner.startswith("worktrees/") else inner
     if not within:
-        return Part.SCRATCH
-    return next((part for part, pattern in _TABLE if pattern.fullmatch(within)), Part.UNKNOWN)
+        return PathPurpose.SCRATCH
+    return next((part for part, pattern in _TABLE if pattern.fullmatch(within)), PathPurpose.UNKNOWN)
 
 
 def is_bookkeeping(path: bytes) -> bool:
     """True for a file that git maintains by itself. Settings, hooks, texts and unknown files are not such files."""
     _, found, inner = os.fsdecode(path).partition("/.git/")
-    return bool(found) and part_of(inner) not in (Part.PROGRAMS, Part.UNKNOWN, Part.TEXT)
+    return bool(found) and part_of(inner) not in (PathPurpose.PROGRAMS, PathPurpose.UNKNOWN, PathPurpose.TEXT)
 
 
 def is_taken(inner: str, effect: Effect) -> bool:
     """True for an effect that git itself transfers or recreates. It is never applied as a file change."""
     part, after = part_of(inner), effect.after
-    if part is Part.OPERATION:
+    if part is PathPurpose.OPERATION:
         return after is not None
-    if part in _TAKEN or (effect.in_place and part is not Part.UNKNOWN):
+    if part in _TAKEN or (effect.in_place and part is not PathPurpose.UNKNOWN):
         return True
     if after is None or effect.before is not None:
         return False
     sample = inner.startswith("hooks/") and inner.endswith(".sample") and after.node is Node.FILE
-    return sample or (after.is_directory and (inner == "hooks" or part is Part.NESTED))
+    return sample or (after.is_directory and (inner == "hooks" or part is PathPurpose.NESTED))
 
 
 def under_way(inner: str) -> bool:
@@ -176,7 +176,7 @@ def _owned(holder: bytes, kind: Kind, inside: dict[str, Effect]) -> dict[str, Ef
     """Return the effects on git's own files. In a bare repository, other files may be next to them."""
     if os.path.basename(holder) == b".git":
         return inside
-    others = (Part.UNKNOWN,) if kind is Kind.CREATED else (Part.UNKNOWN, Part.TEXT)
+    others = (PathPurpose.UNKNOWN,) if kind is Kind.CREATED else (PathPurpose.UNKNOWN, PathPurpose.TEXT)
     return {inner: effect for inner, effect in inside.items() if part_of(inner) not in others}
 
 
@@ -226,8 +226,8 @@ class _Looks:
         for above in (*_above(path), path):
             if holder is not None:
                 inner = os.fsdecode(above[len(holder) + 1 :])
-                own = part_of(inner) is not Part.NESTED and not _WORKTREE.fullmatch(inner)
-                if own and (part_of(inner) is not Part.UNKNOWN or os.path.basename(holder) == b".git"):
+                own = part_of(inner) is not PathPurpose.NESTED and not _WORKTREE.fullmatch(inner)
+                if own and (part_of(inner) is not PathPurpose.UNKNOWN or os.path.basename(holder) == b".git"):
                     continue
             if self.is_repository(above, after=False) or self.is_repository(above, after=True):
                 holder = above
@@ -238,7 +238,8 @@ class _Looks:
             return Kind.CHANGED if self.is_repository(directory, after=True) else Kind.DELETED
         waiting = (b"/config", b"/hooks", b"/refs", b"/objects", b"/HEAD", b"/commondir")
         strange = os.path.basename(directory) != b".git" and any(
-            os.path.dirname(path) == directory and part_of(os.path.basename(os.fsdecode(path))) is Part.UNKNOWN
+            os.path.dirname(path) == directory
+            and part_of(os.path.basename(os.fsdecode(path))) is PathPurpose.UNKNOWN
             for path in self.effects
         )
         there = any(self.there(directory + name, after=False) for name in waiting)

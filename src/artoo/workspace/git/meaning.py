@@ -10,7 +10,7 @@ from artoo.contracts.changes import printable_path
 from artoo.contracts.settling import ChangeClass
 from artoo.workspace.changes.change_set import JudgePath
 from artoo.workspace.changes.effect import Verdict
-from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Entry, Quarantine
+from artoo.workspace.git.quarantine import ABSENT, MOST_COUNTED, Quarantine, TreeEntry
 from artoo.workspace.git.state import SYMBOLIC, GitAct, RefChange, StashEntry
 
 HEADS, TAGS, REMOTES = "refs/heads/", "refs/tags/", "refs/remotes/"
@@ -87,12 +87,14 @@ class RefJudge:
         label = f"stash: {len(new)} entr{'y' if len(new) == 1 else 'ies'}, {len(old)} before"
         return Meaning.of(label, loss, self.content([one.commit for one in new if one not in old]))
 
-    def index(self, paths: int, staged: Iterable[Entry], dropped: Collection[str]) -> tuple[Meaning, ...]:
+    def index(self, paths: int, staged: Iterable[TreeEntry], dropped: Collection[str]) -> tuple[Meaning, ...]:
         """Return the meanings of a changed index. `dropped`: the paths whose staged content is in no commit."""
         loss = f"staged content is dropped: {', '.join(dropped)}" if dropped else ""
         return Meaning.of(f"index: {paths} path{'s' * (paths != 1)}", loss, self.content((), staged=staged))
 
-    def new_repository(self, act: GitAct, commits: Collection[str], staged: Iterable[Entry]) -> Iterator[Meaning]:
+    def new_repository(
+        self, act: GitAct, commits: Collection[str], staged: Iterable[TreeEntry]
+    ) -> Iterator[Meaning]:
         """Yield the meanings of a new repository, from its settings, its hooks, and files only in its commits."""
         strange = sorted({key for key, value in act.settings if not _PLAIN_SETTING.fullmatch(f"{key}\n{value}")})
         label = f"new repository: {_counted(commits)}"
@@ -152,7 +154,9 @@ class RefJudge:
         how = ", new" if not one.old else " rewritten" if loss else ""
         return f"{name}{how}: {_counted(new)}: {printable_path(self.quarantine.subject(new[0]))}"
 
-    def content(self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[Entry] = ()) -> Content:
+    def content(
+        self, tips: Sequence[str], moved: RefChange | None = None, staged: Iterable[TreeEntry] = ()
+    ) -> Content:
         """Return the most dangerous class among the files in new commits that the tips reach, and a reason with
         their paths.
 
@@ -178,7 +182,7 @@ class RefJudge:
         parts = [f"{_listed(paths)} ({why})" for (_, why), paths in found.items()]
         return min((one for one, _ in found), key=lambda one: one.danger), f"it brings {', '.join(parts)}"
 
-    def _entry(self, entry: Entry) -> Content:
+    def _entry(self, entry: TreeEntry) -> Content:
         if entry.renamed:
             renamed = f"is renamed to {printable_path(entry.renamed)}"
             return (ChangeClass.EDIT, renamed) if entry.exact else (ChangeClass.DELETION, f"{renamed} and edited")

@@ -24,7 +24,7 @@ MOST_JUDGED = 20_000
 ABSENT = "000000"
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """The entry of a path in a commit, compared with the state before it. `existed`: true if the path existed
     before. Mode 000000 means that the path is deleted.
 
@@ -93,7 +93,7 @@ class Quarantine:
         said = (entry.partition(b"\t") for entry in answer.split(b"\0") if entry)
         return {path: "{0} {2} 0".format(*info.decode().split()) for info, _, path in said}
 
-    def brought(self, tips: Iterable[str], known: Iterable[str]) -> tuple[Entry, ...] | None:
+    def brought(self, tips: Iterable[str], known: Iterable[str]) -> tuple[TreeEntry, ...] | None:
         """Return the changes of new commits relative to all their parents; None if there are too many commits."""
         commits = self.beyond(tips, known, MOST_JUDGED + 1)
         if len(commits) > MOST_JUDGED:
@@ -101,7 +101,7 @@ class Quarantine:
         arguments = ("--stdin", "--no-commit-id", "-r", "-c", "--root", "--raw", "-z", "--no-renames")
         return tuple(_entries(self._git.run("diff-tree", *arguments, stdin=_lines(commits)))) if commits else ()
 
-    def difference(self, old: str, new: str) -> tuple[Entry, ...]:
+    def difference(self, old: str, new: str) -> tuple[TreeEntry, ...]:
         """Return the differences between two commits. A rename is a deletion and a new file."""
         return tuple(_entries(self._git.run("diff-tree", "-r", "--raw", "-z", "-M", old, new)))
 
@@ -122,7 +122,7 @@ def _lines(tips: Iterable[str], known: Iterable[str] = ()) -> bytes:
     return "".join((*(f"{one}\n" for one in tips), *(f"^{one}\n" for one in known))).encode()
 
 
-def _entries(answer: bytes) -> Iterator[Entry]:
+def _entries(answer: bytes) -> Iterator[TreeEntry]:
     """Parse raw lines, `:MODE MODE OID OID STATUS`. For a merge, each further parent adds a colon, a mode and an
     object id."""
     parts = iter(answer.split(b"\0"))
@@ -132,10 +132,10 @@ def _entries(answer: bytes) -> Iterator[Entry]:
         path, mode, name, status = next(parts), words[parents], words[2 * parents + 1], words[-1]
         if status.startswith("R"):
             old, path = path, next(parts)
-            yield Entry(old, ABSENT, "", existed=True, renamed=path, exact=status == "R100")
-            yield Entry(path, mode, name, existed=False)
+            yield TreeEntry(old, ABSENT, "", existed=True, renamed=path, exact=status == "R100")
+            yield TreeEntry(path, mode, name, existed=False)
         else:
-            yield Entry(path, mode, name, existed=any(one != ABSENT for one in words[:parents]))
+            yield TreeEntry(path, mode, name, existed=any(one != ABSENT for one in words[:parents]))
 
 
 def _quoted(path: bytes) -> bytes:

@@ -39,7 +39,7 @@ def named(directory: WorkspaceDirectory, paths: Collection[str]) -> tuple[str, .
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChosenPart:
     """A part of a change set that is applied together: its file effects, its git acts, and the printable paths of
     both."""
 
@@ -48,7 +48,7 @@ class Part:
     paths: tuple[str, ...]
 
 
-def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
+def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> ChosenPart:
     """Return the changes at these printable paths (None: at all), together with all changes that they depend on.
 
     A directory stands for all paths in it. A new path needs its parent directories. A directory is removed only
@@ -65,7 +65,7 @@ def part_of(change_set: ChangeSet, paths: Collection[str] | None) -> Part:
         complete = _with_needs(files, wanted, _moves(change_set.classes))
         _require_named(change_set, complete - wanted)
         effects = tuple(effect for effect in effects if effect.path in complete)
-    return Part(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
+    return ChosenPart(effects, acts, (*(effect.shown for effect in effects), *sorted(shown)))
 
 
 def _named(

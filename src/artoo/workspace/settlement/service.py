@@ -39,7 +39,7 @@ from artoo.workspace.settlement import finish
 from artoo.workspace.settlement.finish import ActNote, Moment
 from artoo.workspace.settlement.history import LISTED, SettledRecord
 from artoo.workspace.settlement.inside import run_inside
-from artoo.workspace.settlement.parts import Part, named, ordinary_part, part_of
+from artoo.workspace.settlement.parts import ChosenPart, named, ordinary_part, part_of
 from artoo.workspace.settlement.pending import DAY, PendingRecord, read_pending, write_pending
 
 logger = logging.getLogger(__name__)
@@ -200,7 +200,7 @@ class Settlement:
     def _commit(
         self,
         found: ChangeSet,
-        part: Part,
+        part: ChosenPart,
         moment: Moment,
         outcome: str,
         *,

@@ -152,11 +152,11 @@ def retire(name: str, why: str, as_json: bool) -> None:
 
     Its submissions still need their review. `artoo agent accept NAME` brings the agent back.
     """
-    from artoo.team.roster import KEPT, Standing
+    from artoo.team.roster import KEPT, AgentStatus
 
     given = in_office(lambda office: office.registry.retire(name, OPERATOR, why))
     said = f"{name} is retired; {KEPT.format(name=name)}. Tasks that are anybody's now: {len(given)}."
-    report({"name": name, "state": Standing.RETIRED, "given_back": list(given)}, [said], as_json=as_json)
+    report({"name": name, "state": AgentStatus.RETIRED, "given_back": list(given)}, [said], as_json=as_json)
 
 
 @agent.command("accept")

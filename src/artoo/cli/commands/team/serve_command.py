@@ -28,7 +28,7 @@ from artoo.contracts.agents import (
 )
 from artoo.contracts.envelope import Envelope
 from artoo.contracts.errors import ConfigurationError
-from artoo.contracts.shortened import shortened
+from artoo.contracts.text import shortened
 from artoo.runtime.config.loader import load_config
 
 if TYPE_CHECKING:

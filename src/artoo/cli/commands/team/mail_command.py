@@ -16,7 +16,7 @@ from artoo.runtime.config.loader import load_config
 from artoo.words.shown import local_time
 
 if TYPE_CHECKING:
-    from artoo.agents.mail.request_reply import Reply
+    from artoo.agents.mail.request_reply import MailReply
     from artoo.agents.mail.rows import Kept
     from artoo.contracts.agents import Partition
     from artoo.team.office import Office
@@ -147,7 +147,7 @@ def _kept_object(kept: Kept) -> JsonObject:
     return {**plain_object(kept.mail), "partition": kept.partition, "note": kept.note, "held": kept.held}
 
 
-def _print_reply(reply: Reply, recipient: str, seconds: float, as_json: bool) -> None:
+def _print_reply(reply: MailReply, recipient: str, seconds: float, as_json: bool) -> None:
     late = f"no answer from {recipient} within {seconds:g} s; it will come as a letter: artoo mail list"
     answer = reply.text if reply.mail else None
     plain = {"answer": answer, "missed": reply.missed, "cycle": reply.cycle}

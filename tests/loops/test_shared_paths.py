@@ -6,7 +6,7 @@ import pytest
 
 from artoo.contracts.execution import CallStatus, SubTaskOutcome, ToolCall
 from artoo.contracts.plan import SharedPath
-from artoo.contracts.shared_paths import shared_paths
+from artoo.loops.medium.dispatcher import shared_paths
 
 
 def outcome(subtask: str, *calls: ToolCall) -> SubTaskOutcome:

@@ -1,0 +1,1 @@
+"""The commands of the team: agents, letters, board, `artoo serve`, and the shared store."""
