@@ -29,25 +29,27 @@ AGENT_NAME = r"[a-z][a-z0-9_-]{0,31}"
 ACTOR = r"[a-z][a-z0-9_:-]{0,63}"
 
 AgentName = Annotated[str, Field(pattern=rf"^{AGENT_NAME}$")]
-"""An agent's name, which is also its folder's name: lower case, no dots, no slashes."""
+"""The name of an agent, which is also the name of its folder. It is in lower case, without dots and slashes."""
 
 Actor = Annotated[str, Field(pattern=rf"^{ACTOR}$")]
-"""The author of an operation: an agent's name, or OPERATOR, POLICY or RUNTIME."""
+"""Who does an operation. It is the name of an agent, or OPERATOR, POLICY or RUNTIME."""
 
 OPERATOR = "operator"
 POLICY = "policy"
 RUNTIME = "runtime"
-# Prefix of the name of a foreign agent, as the operator entered it; names of the team's agents have no colon.
+# Prefix of the name of a foreign agent. The operator chose the part after it. The names of the team's agents
+# contain no colon.
 FOREIGN = "a2a:"
 
-# The word that users write for any agent that may do the task; no agent has this name.
+# The word with which users say that any agent may do a task. No agent has this name.
 WHOEVER_MAY = "anybody"
 
 RESERVED_NAMES = frozenset({OPERATOR, POLICY, RUNTIME, WHOEVER_MAY})
 
 
 class TrustLevel(StrEnum):
-    """The level of trust in an agent, which decides about reviews of its work. Only the operator changes it."""
+    """The level of trust in an agent, by which it is decided whether its work is reviewed. Only the operator
+    changes it."""
 
     PROBATION = "probation"
     STANDARD = "standard"
@@ -56,7 +58,7 @@ class TrustLevel(StrEnum):
 
 
 class Complexity(StrEnum):
-    """The possible damage of a task that goes wrong.
+    """How much damage a task may cause if it goes wrong.
 
     The operator or a rule sets it, never the agent concerned.
     """
@@ -67,7 +69,7 @@ class Complexity(StrEnum):
 
 
 class Priority(StrEnum):
-    """The order of mail and tasks."""
+    """The order in which mail and tasks are handled."""
 
     CRITICAL = "critical"
     STANDARD = "standard"
@@ -75,7 +77,7 @@ class Priority(StrEnum):
 
 
 class BoardState(StrEnum):
-    """The nine states of a governed task."""
+    """The nine states of a task on the board."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -89,20 +91,20 @@ class BoardState(StrEnum):
 
 
 class Recorded(Contract):
-    """A stored event. `event` is its unique name, which stays the same if the event is published again after a
-    crash, so that a reader of the stream counts it once."""
+    """An event that is stored in the database. `event` is its unique name. If the event is published again after a
+    crash, the name stays the same, so that a reader of the stream counts it once."""
 
     event: str = ""
 
 
 class BoardTask(Contract):
-    """The present state of a task on the board. `complexity` None counts as critical.
+    """The present state of a task on the board. If `complexity` is None, the task counts as critical.
 
-    `creator` created the task. If `assignee` is None, any agent that is allowed to may take it. `notes` are the
-    reasons of earlier reviews, oldest first, which are added to the agent's context. `run` is the id of the dual
-    loop's task that works, or last worked, on it; `summary` is its result. `submission` counts the submissions
-    for review. `made_on` is the machine that has the files of the latest submission; empty if there is one
-    machine."""
+    `creator` added the task to the board. If `assignee` is None, any agent that may do the task can take it.
+    `notes` are the reasons of earlier reviews, oldest first. They are added to the context of the agent. `run` is
+    the id of the dual loop's task that works on it, or was the last to do so. `summary` is the result of that task.
+    `submission` is the number of submissions for review so far. `made_on` is the machine that has the files of the
+    latest submission. It is empty if there is only one machine."""
 
     id: str
     text: str = Field(min_length=1, max_length=20_000)
@@ -123,10 +125,10 @@ class BoardTask(Contract):
 
 
 class TaskMoved(Recorded):
-    """A permanent record of one transition: the states before and after, the actor and the reason. `before` is
-    None for a new task.
+    """A permanent record of one move of a task. It has the states before and after, the actor and the reason.
+    `before` is None for a new task.
 
-    `by_policy`: the trust policy approved the task, because it demands no review here."""
+    `by_policy`: true if the trust policy approved the task because it requires no review."""
 
     board_task: str
     before: BoardState | None
@@ -138,10 +140,11 @@ class TaskMoved(Recorded):
 
 
 class TaskChanged(Recorded):
-    """A change of a task that is no transition, and its author. `detail` holds the old and the new value.
+    """A change of a task that is no move between states, and who made it. `detail` contains the old and the new
+    value.
 
-    `released`: the task is no longer blocked, so it may be taken again. `asked`: a foreign agent asked for more.
-    `question`: the task's agent asked the operator something."""
+    `released`: the task is no longer blocked, so that it may be taken again. `asked`: a foreign agent sent another
+    message. `question`: the agent that works on the task asked the operator a question."""
 
     board_task: str
     change: Literal["priority", "complexity", "assignee", "reviewer", "released", "asked", "question"]
@@ -151,7 +154,7 @@ class TaskChanged(Recorded):
 
 
 class Mail(Contract):
-    """One letter. `requires_reply`: the sender waits for the answer, with a timeout.
+    """One letter. `requires_reply`: true if the sender waits for the answer, up to a timeout.
 
     `sender` and `recipient` are agents or the operator."""
 
@@ -169,7 +172,8 @@ Partition = Literal["outbox", "inbox", "archive"]
 
 
 class MailMoved(Recorded):
-    """A record that a letter moved to a partition: outbox (accepted), inbox (delivered), archive (handled)."""
+    """A record that a letter moved to another partition: outbox (accepted), inbox (delivered) or archive
+    (handled)."""
 
     mail_id: str
     sender: Actor
@@ -181,9 +185,9 @@ class MailMoved(Recorded):
 
 
 class ReplyMissed(Recorded):
-    """A record that an expected reply did not come, because of a timeout or a deadlock.
+    """A record that a reply did not come, because of a timeout or a deadlock.
 
-    `cycle` names the agents that waited for one another, in a deadlock."""
+    In a deadlock, `cycle` names the agents that waited for one another."""
 
     mail_id: str
     waiting: Actor
@@ -194,11 +198,11 @@ class ReplyMissed(Recorded):
 
 
 class PulseRecorded(Recorded):
-    """A record of one heartbeat of an agent. `due_at` is its scheduled time.
+    """A record of one beat of an agent. `due_at` is the time at which it was scheduled.
 
-    `run`: the agent found work. `idle`: it found no work and made no LLM call. `skipped`: it did not look for
-    work; `why` gives the reason (still busy, backing off, paused). `missed`: the machine slept or artoo was not
-    running. Several consecutive missed heartbeats may share one record, which has their `count`."""
+    `run`: the agent found work. `idle`: it found no work, and made no model call. `skipped`: it did not look for
+    work, and `why` contains the reason (still busy, backing off, paused). `missed`: the machine was asleep, or
+    artoo was not running. Missed beats in a row may share one record, which contains their `count`."""
 
     agent: AgentName
     due_at: Utc
@@ -210,7 +214,7 @@ class PulseRecorded(Recorded):
 
 
 class AgentChanged(Recorded):
-    """A change of an agent, and its author. `detail` holds the old and the new value."""
+    """A change of an agent, and who made it. `detail` contains the old and the new value."""
 
     agent: AgentName
     change: Literal["created", "trust", "paused", "resumed", "stopped", "accepted", "retired"]
@@ -220,7 +224,8 @@ class AgentChanged(Recorded):
 
 
 class DreamCycleReport(Recorded):
-    """The report of one agent's dream cycle: its new curated knowledge, its retained buffer, its purged entries."""
+    """The report of one dream cycle of an agent. It has the new curated knowledge, what is left in the buffer, and
+    what was deleted."""
 
     agent: AgentName
     at: Utc
@@ -234,10 +239,10 @@ class DreamCycleReport(Recorded):
 
 
 class AgentWoken(Recorded):
-    """A record that an agent looked for work between two heartbeats, because of mail, a critical task or a start.
+    """A record that an agent looked for work between two beats, because of mail, a critical task, or its start.
 
-    `run`: there was work, which cost `llm_calls`. `deferred`: the work waits for a later heartbeat; `why` gives
-    the reason (too many wakes, backing off, paused). A wake that finds no work leaves no record."""
+    `run`: there was work, for which `llm_calls` were made. `deferred`: the work is left to a later beat, and `why`
+    contains the reason (too many wakes, backing off, paused). A wake without work leaves no record."""
 
     agent: AgentName
     at: Utc
@@ -248,7 +253,8 @@ class AgentWoken(Recorded):
 
 
 class ClockJumped(Recorded):
-    """A record that the wall clock jumped by `seconds` (negative: back), and the decision that followed."""
+    """A record that the wall clock jumped by `seconds` (negative if it went back), and what was decided about
+    it."""
 
     agent: AgentName
     seconds: float
@@ -257,8 +263,8 @@ class ClockJumped(Recorded):
 
 
 class PatrolRefused(Recorded):
-    """A record that an item of a patrol routine is invalid: its file, its line, and how to fix it. The other
-    items stay active."""
+    """A record that an item of a patrol routine is invalid. It has the file, the line, and how to fix the item. The
+    other items are still used."""
 
     agent: AgentName
     path: str
@@ -268,12 +274,12 @@ class PatrolRefused(Recorded):
 
 
 class SubmittedWork(Contract):
-    """A submission with its evidence, for a reviewer.
+    """A submission with its evidence, which a reviewer reads.
 
-    `run` is the dual loop's task, `ending` its directive, `unmet` its unmet criteria, `calls` one line for each
-    tool call, `records` the calls themselves. `digest` identifies the submitted file changes; it is empty if
-    there are none. `guide` has the standing instructions of the project, `seen` the file contents that the worker
-    was shown before its first call.
+    `run` is the dual loop's task, and `ending` the directive with which it ended. `unmet` are its unmet criteria.
+    `calls` has one line for each tool call, and `records` are the calls themselves. `digest` identifies the
+    submitted changes of files. It is empty if there are none. `guide` contains the standing instructions of the
+    project. `seen` contains the parts of files that the worker was shown before its first call.
     """
 
     board_task: str
@@ -295,7 +301,7 @@ class SubmittedWork(Contract):
 
 
 class ReviewReport(Contract):
-    """A verdict on a submission. `reasons` are the reasons of a rejection, which the next attempt receives."""
+    """A verdict on a submission. `reasons` are the reasons why it was rejected. The next attempt receives them."""
 
     verdict: Literal["approve", "reject"]
     reasons: tuple[str, ...] = Field(default=(), max_length=5)

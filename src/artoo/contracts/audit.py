@@ -1,6 +1,6 @@
 """The Auditor's findings and reports to the operator, with trends of the gap and tool health.
 
-No agent ever receives them. Reference: SPEC section 7.
+No agent ever receives these messages. Reference: SPEC section 7.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Nature = Literal["violation", "anomaly", "drift", "loss"]
 
 
 class Finding(Contract):
-    """One problem. `rule` is the name of the rule that found it (snake case).
+    """One problem that the Auditor has found. `rule` is the name of the rule that found it (snake case).
 
-    `violation`: something happened that must never happen; `anomaly`: something unusual; `drift`: a role's
-    figures left their long-term range; `loss`: messages that a receiver missed."""
+    `violation`: something happened that must never happen. `anomaly`: something unusual happened. `drift`: the
+    figures of a role left their long-term range. `loss`: a receiver missed messages."""
 
     rule: str
     nature: Nature
@@ -33,7 +33,7 @@ class Finding(Contract):
 
 
 class GapTrend(Contract):
-    """The course of D over the rounds of one task, from its first round in this window to its last."""
+    """How D changed over the rounds of one task, from the first round in this window to the last."""
 
     task_id: str
     trend: Literal["improving", "steady", "worsening"]
@@ -41,7 +41,7 @@ class GapTrend(Contract):
 
 
 class ToolHealth(Contract):
-    """The health of the tools. `execution_failures` counts results with status `failed`; retries are counted by
+    """How well the tools work. `execution_failures` counts results with the status `failed`. Retries are counted by
     class."""
 
     execution_failures: int = Field(default=0, ge=0)
@@ -52,14 +52,14 @@ class ToolHealth(Contract):
 
 
 class AuditReport(Contract):
-    """The events of one window of time; the next window starts from zero. Lists hold the first hundred of each
-    kind.
+    """The events in one window of time. The next window begins with zero. A list contains only the first hundred
+    entries of each kind.
 
-    `findings` counts all findings of each nature. `messages_dropped` counts messages that slow subscribers
-    missed, `messages_lost` messages that the Auditor itself missed, `forgotten` the messages, tasks and findings
-    beyond its limits. `correction_trends` counts corrected subtasks by the change of their share of unmet
-    criteria from the first to the last attempt; `accountable` counts failures by the role that answers for them
-    (paper, Appendix C)."""
+    `findings` counts all findings of each nature. `messages_dropped` counts messages that slow subscribers missed,
+    and `messages_lost` those that the Auditor itself missed. `forgotten` counts the messages, tasks and findings
+    beyond its limits. `correction_trends` counts the corrected subtasks by how their share of unmet criteria
+    changed from the first attempt to the last. `accountable` counts failures by the role that is accountable for
+    them (paper, Appendix C)."""
 
     trigger: Literal["periodic", "on-demand"]
     window_start: datetime

@@ -6,9 +6,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Contract(BaseModel):
-    """A frozen message part that refuses unknown fields.
+    """A part of a message. It is frozen and refuses unknown fields.
 
-    `defer_build` builds the validator at first use instead of at import, because it takes about a millisecond a
+    `defer_build` builds the validator when it is first used. At import it would take about a millisecond for each
     class.
     """
 

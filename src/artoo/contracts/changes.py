@@ -2,10 +2,10 @@
 
 Reference: SPEC section 8.
 
-The records are part of messages (the question to the user, the evidence of the validator), so they are plain
-data. The operating system's paths are bytes; here they are *printable paths*: text that shows every byte and that
-`path_bytes` converts back. Therefore a newline, an escape sequence or a right-to-left mark in a name cannot forge
-a line of a prompt.
+The records are parts of messages (the question to the user, the evidence for the validator), so they consist of
+plain data. Paths of the operating system are bytes. Here they are *printable paths*, which are texts that show
+every byte and that `path_bytes` converts back. A newline, an escape sequence or a right-to-left mark in a name
+therefore cannot imitate a line of a prompt.
 """
 
 from __future__ import annotations
@@ -26,32 +26,33 @@ _ESCAPE = re.compile(rb"\\(\\|n|t|x[0-9a-f]{2})")
 _PLAIN_ASCII = re.compile(rb"[ -\[\]-~]*")
 
 
-# Ranges of Unicode's property Default_Ignorable_Code_Point: characters that fonts do not draw.
+# Ranges of the Unicode property Default_Ignorable_Code_Point. Fonts do not draw these characters.
 _DEFAULT_IGNORABLE = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
 
-# Symbols with an empty glyph that no Unicode property marks.
+# Symbols whose glyph is empty although no Unicode property says so.
 _BLANK = frozenset("\u2800\U0001d159")
 
 
 def is_visible(character: str) -> bool:
-    """Check whether a character is visible: no control character, no blank except the space, nothing ignorable."""
+    """Return whether a character is visible. It is if it is no control character, no blank except the space, and
+    not ignorable."""
     if character.isascii():
         return character.isprintable()
     return character.isprintable() and character not in _BLANK and not is_ignorable(character)
 
 
 def is_ignorable(character: str) -> bool:
-    """Check whether fonts draw nothing for the character."""
+    """Return whether fonts draw nothing for the character."""
     return any(first <= ord(character) <= last for first, last in _DEFAULT_IGNORABLE)
 
 
 def printable_path(raw: bytes) -> str:
-    """Return `raw` as printable text, with `\\\\`, `\\n`, `\\t` or `\\xNN` for bytes that are not plainly
-    visible."""
+    """Return `raw` as printable text. Bytes that are not plainly visible are written as `\\\\`, `\\n`, `\\t` or
+    `\\xNN`."""
     if _PLAIN_ASCII.fullmatch(raw):
         return raw.decode("ascii")
     return "".join(_printable_character(character) for character in raw.decode("utf-8", "surrogateescape"))
@@ -67,7 +68,7 @@ def _printable_character(character: str) -> str:
 
 
 def path_bytes(printable: str) -> bytes:
-    """Return the bytes of a printable path: the inverse of `printable_path`."""
+    """Return the bytes of a printable path. This is the inverse of `printable_path`."""
 
     def unescape(match: re.Match[bytes]) -> bytes:
         body = match.group(1)
@@ -90,7 +91,7 @@ class ChangeKind(StrEnum):
 
 
 class Node(StrEnum):
-    """The type of the file at a path (after the change; before it, for a deletion)."""
+    """The type of the object at a path. It is the one after the change, or for a deletion the one before it."""
 
     FILE = "file"
     DIRECTORY = "directory"
@@ -101,7 +102,7 @@ class Node(StrEnum):
 
 
 class PathClass(StrEnum):
-    """The places of a path, most sensitive first."""
+    """The classes of places in which a path may be, the most sensitive first."""
 
     ARTOO = "artoo"
     SECRET = "secret"
@@ -116,9 +117,10 @@ _SENSITIVE = frozenset({PathClass.ARTOO, PathClass.SECRET, PathClass.PERSISTENCE
 
 
 class Trait(StrEnum):
-    """A fact about the content of a change that may decide about it. It is read from both versions, never guessed.
+    """A fact about the content of a change that may decide how the change is classified. It is read from both
+    versions of the file, never guessed.
 
-    `changed_meanwhile`: the user also changed the file after the task first changed it."""
+    `changed_meanwhile`: the user changed the file too, after the task first changed it."""
 
     TIMES_ONLY = "times_only"
     PRIVILEGED = "privileged"
@@ -131,8 +133,8 @@ class Trait(StrEnum):
 class Change(BaseModel):
     """One path that a command would change.
 
-    Sizes are in bytes (None if there is no file). `detail` is text about facts without a field of their own: a
-    link's target, the old and the new mode, an owner, extended attributes."""
+    Sizes are in bytes (None if there is no file). `detail` is text about facts that have no field of their own,
+    such as the target of a link, the old and the new mode, an owner, or extended attributes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -149,37 +151,39 @@ class Change(BaseModel):
 
     @property
     def sensitive(self) -> bool:
-        """Check whether the path itself is dangerous to write: secrets, start-up files, artoo's own files."""
+        """Return whether writing to the path itself is dangerous, because it is a secret, a start-up file, or one
+        of artoo's own files."""
         return self.path_class in _SENSITIVE
 
     def has(self, trait: Trait) -> bool:
         return trait in self.traits
 
 
-# With more new files than this, a new directory was filled by a program and is shown as a whole.
+# A new directory with more new files than this was filled by a program, and is shown as one entry.
 CROWD = 50
 
 
 def outermost(path: str, directories: Collection[str]) -> str:
-    """Return the topmost of these directories that is the path or above it; empty if there is none."""
+    """Return the topmost of these directories that is the path or contains it. Return "" if there is none."""
     above = accumulate(path.split("/"), lambda above, name: f"{above}/{name}")
     return next((one for one in above if one in directories), "")
 
 
 def digest_of(changes: Iterable[Change]) -> str:
-    """Return the sha256 (hex) of an exact operation: all fields of all changes, with content hashes, in path order.
+    """Return the sha256 (hex) of exactly these changes. It covers all fields of all changes, with the hashes of
+    contents, in path order.
 
-    Two operations have the same digest only if they would leave the same bytes, modes and names. An approval is
+    Two operations have the same digest only if they would write the same bytes, modes and names. An approval is
     bound to the digest.
     """
-    # Sort them, because two scans may list the same changes in different orders.
+    # The changes are sorted, because two scans may list the same changes in a different order.
     listed = sorted(changes, key=attrgetter("path"))
     return hashlib.sha256(_listing().dump_json(listed)).hexdigest()
 
 
 @cache
 def _listing() -> TypeAdapter[list[Change]]:
-    """Return the serializer of a whole list, because serializing each change alone takes twice as long."""
+    """Return the serializer of a whole list. Serializing each change alone would take twice as long."""
     return TypeAdapter(list[Change])
 
 
@@ -188,10 +192,10 @@ def _no(answer: bool) -> bool:
 
 
 class Conflict(Contract):
-    """A path that changed since the task found it, so the task's change is not applied.
+    """A path that the user has changed since the task found it, so that the task's change is not applied.
 
-    `diff` is the difference from the user's present version to the task's version, for small texts. `deleted`:
-    the task deleted the path. Both are set in reviews only."""
+    `diff` is the difference from the user's present version to the task's version, for texts that are small.
+    `deleted`: true if the task deleted the path. Both fields are set only in reviews."""
 
     path: str
     reason: str
@@ -200,16 +204,17 @@ class Conflict(Contract):
 
 
 class Clash(Conflict):
-    """A path that two subtasks changed differently, in logs of earlier versions.
+    """A path that two subtasks changed in different ways. It occurs only in logs of earlier versions.
 
-    The change of subtask `stands` was kept and that of `lost` was not. Both are empty in logs of version 0.1."""
+    The change of the subtask `stands` was kept, and that of `lost` was not. Both are empty in logs of version
+    0.1."""
 
     stands: str = ""
     lost: str = ""
 
 
 class ApplyReport(Contract):
-    """The outcome of applying changes: all are applied, or (with conflicts) none."""
+    """The result of applying changes. Either all were applied, or, if there are conflicts, none."""
 
     applied: bool
     paths: tuple[str, ...] = ()
@@ -218,9 +223,10 @@ class ApplyReport(Contract):
 
 
 class UndoReport(Contract):
-    """The files that `undo` restored, and the files that it refused because they were changed since.
+    """The files that an undo restored, and those that it did not restore because they were changed since.
 
-    `separate`: restored as independent files, because the hard links that they had now lead to another file."""
+    `separate`: files that were restored as independent files, because their other hard links now belong to another
+    file."""
 
     task_id: str
     restored: tuple[str, ...] = ()
@@ -240,7 +246,7 @@ class UndoableTask(Contract):
 
 
 class RecoveryReport(Contract):
-    """The operations that a crash interrupted and that the next start finished or undid."""
+    """The operations that a crash had interrupted and that the next start has finished or undone."""
 
     finished: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()

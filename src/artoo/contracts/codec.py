@@ -2,8 +2,8 @@
 
 The task log, audit log, spool files, event output and network use this format.
 
-Pydantic serializes the payload once; the other fields are spliced around those bytes. Every line has the schema
-version, so that a line can be read without its file.
+Pydantic serializes the payload once. The other fields are written around its bytes. Every line contains the schema
+version, so that the line can be read without its file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from artoo.contracts.errors import MessageUnreadable
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
-# Increased by one whenever lines of the previous version can no longer be read.
+# The schema version. It is increased by one whenever lines of the previous version can no longer be read.
 SCHEMA_VERSION = 1
 
 _SHOWN = 80
@@ -36,7 +36,7 @@ _SHOWN = 80
 
 @cache
 def payload_classes() -> Mapping[str, type[Contract]]:
-    """Return every payload class by kind. Payload classes are the classes of artoo.contracts in the table of
+    """Return every payload class by kind. These are the classes in artoo.contracts that are in the table of
     routes."""
     modules = pkgutil.iter_modules(contracts.__path__, f"{contracts.__name__}.")
     return MappingProxyType(
@@ -50,12 +50,12 @@ def payload_classes() -> Mapping[str, type[Contract]]:
 
 
 def encode(envelope: Envelope) -> bytes:
-    """Encode an envelope as one line of UTF-8 JSON without its line end."""
+    """Encode an envelope as one line of JSON in UTF-8, without a line end."""
     try:
         return _spliced(envelope, pydantic_core.to_json(envelope.payload))
     except (pydantic_core.PydanticSerializationError, orjson.JSONEncodeError):
-        # File names need not be UTF-8. Python represents such bytes as lone surrogates, which only the standard
-        # library's encoder can write (and its decoder can read).
+        # File names need not be UTF-8. Python represents such bytes as lone surrogates. Only the encoder of the
+        # standard library can write these, and only its decoder can read them.
         return json.dumps(_plain(envelope), separators=(",", ":")).encode("ascii")
 
 
@@ -70,13 +70,15 @@ def decode(line: bytes | str) -> Envelope:
 
 
 def fields_of(line: bytes | str) -> dict[str, object]:
-    """Parse a line as JSON, for code that reads a message without building it. Raises MessageUnreadable."""
+    """Parse a line as JSON, for code that reads fields of a message without building the message. Raises
+    MessageUnreadable."""
     try:
-        parsed: object = pydantic_core.from_json(line)  # orjson rounds a whole number beyond 64 bits
+        # orjson would round an integer that does not fit into 64 bits
+        parsed: object = pydantic_core.from_json(line)
     except (ValueError, TypeError):
         try:
             parsed = json.loads(line)
-        except (ValueError, RecursionError) as error:  # also for thousands of digits or brackets
+        except (ValueError, RecursionError) as error:  # raised also for thousands of digits or brackets
             raise MessageUnreadable(f"not a line of JSON ({error}): {line[:_SHOWN]!r}") from error
     if not isinstance(parsed, dict):
         raise MessageUnreadable(f"not a JSON object: {line[:_SHOWN]!r}")
@@ -84,7 +86,7 @@ def fields_of(line: bytes | str) -> dict[str, object]:
 
 
 def line_of(fields: Mapping[str, object]) -> bytes:
-    """Write parsed fields as a line, the inverse of `fields_of`, without a line end."""
+    """Return parsed fields as a line without a line end. This is the inverse of `fields_of`."""
     try:
         return orjson.dumps(fields)
     except orjson.JSONEncodeError:
@@ -92,7 +94,7 @@ def line_of(fields: Mapping[str, object]) -> bytes:
 
 
 def from_fields(fields: Mapping[str, object]) -> Envelope:
-    """Return the envelope of an already parsed line. Raises MessageUnreadable."""
+    """Return the envelope of a line that is already parsed. Raises MessageUnreadable."""
     version = fields.get("v")
     if version != SCHEMA_VERSION:
         raise MessageUnreadable(
@@ -116,7 +118,7 @@ def from_fields(fields: Mapping[str, object]) -> Envelope:
             cause_id=_optional_text(fields, "cause_id"),
         )
     except ValidationError as error:
-        # The first error is enough for a message; a damaged line could list dozens.
+        # The first error is enough for the text of the exception, because a damaged line could have dozens of them.
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise MessageUnreadable(f"the payload is not a {kind}: {where or 'as a whole'}: {first['msg']}") from error
@@ -130,7 +132,8 @@ def _spliced(envelope: Envelope, payload: bytes) -> bytes:
             "v": SCHEMA_VERSION,
             "id": envelope.id,
             "kind": envelope.kind,
-            "sender": str(envelope.sender),  # orjson reads an enum's value in Python, a third of the time
+            # orjson reads the value of an enum in Python, which takes a third of the time
+            "sender": str(envelope.sender),
             "task_id": envelope.task_id,
             "subtask_id": envelope.subtask_id,
             "cause_id": envelope.cause_id,

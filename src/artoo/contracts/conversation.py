@@ -2,8 +2,8 @@
 
 Reference: SPEC section 3.1.
 
-A conversation only grows. Sent messages are never rendered again, so that a server's prompt cache covers
-everything except the newest messages. All wires and the text dialect produce the same `ModelTurn`.
+A conversation only grows. A message that was sent is never rendered again. The prompt cache of a server therefore
+covers everything except the newest messages. Every wire, and the text dialect, results in the same `ModelTurn`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ OWN_TOOLS = frozenset({"deliver", "cannot", "recall", "update_plan", "ask_person
 
 
 class ToolRequest(Contract):
-    """A tool call that a model asks for.
+    """A tool call that a model has requested.
 
-    `id` links the result to the request; it is unique within a conversation. `problem` says why the arguments
-    could not be read; then `arguments` is empty, the call is not made, and its result is the problem.
+    `id` links the result to the request. It is unique within a conversation. `problem` says why the arguments could
+    not be parsed. `arguments` is then empty, the call is not made, and the problem is its result.
     """
 
     id: str
@@ -33,10 +33,10 @@ class ToolRequest(Contract):
 
 
 class ModelTurn(Contract):
-    """The output of a model in one call: text, and any number of tool calls in the order given.
+    """The output of a model in one call, which consists of text and of any number of tool calls in their order.
 
-    Without tool calls the text is the answer. `reasoning` holds the wire's own reasoning items, which are sent
-    back unchanged and never shown. `cut`: the answer reached its token limit."""
+    If there are no tool calls, the text is the answer. `reasoning` contains the reasoning items in the form of the
+    wire. They are sent back unchanged and never shown. `cut`: true if the answer reached its token limit."""
 
     text: str = ""
     calls: tuple[ToolRequest, ...] = ()
@@ -45,9 +45,10 @@ class ModelTurn(Contract):
 
 
 class Said(Contract):
-    """A message of the user's side: the assignment, a correction, a steering message, a notice.
+    """A message in the user's role, such as the assignment, a correction, a message that steers the model, or a
+    notice.
 
-    `source` says who wrote it; models see only the text. `images` are shown after the text.
+    `source` says who wrote it. The model sees only the text. `images` are shown after the text.
     """
 
     message: Literal["said"] = "said"
@@ -57,17 +58,18 @@ class Said(Contract):
 
 
 class Took(Contract):
-    """A turn that the model took."""
+    """A turn of the model in the conversation."""
 
     message: Literal["took"] = "took"
     turn: ModelTurn
 
 
 class Returned(Contract):
-    """The result of one tool call, as the model reads it. `call_id` is the ToolRequest's id, `name` the tool's
-    name.
+    """The result of one tool call in the form in which the model reads it. `call_id` is the id of the ToolRequest,
+    and `name` the name of the tool.
 
-    If the call was recorded, the text begins with its number (`[7]`). `images` are shown after the text."""
+    If the call was recorded, the text begins with its number, for example `[7]`. `images` are shown after the
+    text."""
 
     message: Literal["returned"] = "returned"
     call_id: str
@@ -77,14 +79,14 @@ class Returned(Contract):
 
 
 Message = Annotated[Said | Took | Returned, Field(discriminator="message")]
-"""One message of a conversation after the system prompt."""
+"""One message of a conversation. The system prompt is not one of them."""
 
 
 class Compacted(Contract):
-    """A record by R3 that a conversation was shortened, because it filled its share of the window.
+    """A record by R3 (executor) that a conversation was shortened, because it filled its share of the window.
 
-    `messages` is the whole shortened conversation; `tokens_before` and `tokens_after` are estimates.
-    `summarised`: a model summarised older turns; otherwise only outputs of older calls were replaced."""
+    `messages` is the whole shortened conversation. `tokens_before` and `tokens_after` are estimates. `summarised`:
+    true if a model summarised older turns. Otherwise only the outputs of older calls were replaced."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -95,9 +97,11 @@ class Compacted(Contract):
 
 
 class TextDelta(Contract):
-    """A piece of a model's text while it is streamed. It is only displayed: it is not logged and may be lost.
+    """A part of a model's text that is published while it is streamed. It is only for displays. It is not logged,
+    and may be lost.
 
-    `contract` names the contract that the model was asked for; the following ModelCalled has the whole text."""
+    `contract` is the contract for which the model was asked. The ModelCalled that follows contains the whole
+    text."""
 
     contract: str
     text: str
@@ -105,14 +109,14 @@ class TextDelta(Contract):
 
 
 class ChecklistItem(Contract):
-    """One line of the visible checklist."""
+    """One line of the checklist that the user sees."""
 
     text: str
     status: Literal["pending", "in_progress", "done"] = "pending"
 
 
 class ChecklistUpdated(Contract):
-    """A record by R3 that the executor changed its checklist (`update_plan`)."""
+    """A record by R3 (executor) that the executor has changed its checklist (`update_plan`)."""
 
     subtask_id: str
     items: tuple[ChecklistItem, ...]

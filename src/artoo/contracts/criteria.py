@@ -1,6 +1,6 @@
 """Criteria of a result and the kinds of checks (file, output, command), with assurance levels and aliases.
 
-The set of checks that code can decide is closed. Reference: SPEC section 2.
+The set of checks that code can decide is fixed. Reference: SPEC section 2.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from artoo.contracts.base import Contract
 
 
 class Assurance(StrEnum):
-    """The reliability of a result, strongest first: confirmed by a check or a fact, by two ways that agree, by a
-    judge's reading, or by nothing (SPEC section 3). Compare by `strength`, because the words sort differently."""
+    """How reliable a result is, the strongest first. It is confirmed by a check or a fact, by two ways that agree,
+    by the judgement of a model, or by nothing (SPEC section 3). Levels must be compared by `strength`, because the
+    words are ordered differently."""
 
     CHECKED = "checked"
     AGREED = "agreed"
@@ -27,7 +28,7 @@ class Assurance(StrEnum):
 
     @property
     def strength(self) -> int:
-        """Return the strength: 3 for checked down to 0 for unverified."""
+        """Return the strength as a number, from 3 for checked to 0 for unverified."""
         return _STRENGTHS[self]
 
 
@@ -35,34 +36,37 @@ _STRENGTHS = {one: strength for strength, one in enumerate(reversed(Assurance))}
 
 
 def weakest(assurances: Iterable[Assurance]) -> Assurance:
-    """Return the weakest of these assurances; `unverified` if there are none."""
+    """Return the weakest of these assurances. Return `unverified` if there are none."""
     return min(assurances, key=lambda one: one.strength, default=Assurance.UNVERIFIED)
 
 
 class Mode(StrEnum):
-    """The weight of a failed criterion in D: fully, or by how consistently it failed (k of N attempts)."""
+    """How much a failed criterion counts in D. It counts fully, or by how consistently it failed (in k of N
+    attempts)."""
 
     VERIFIABLE = "verifiable"
     PLAUSIBLE = "plausible"
 
 
 class ToolSucceeded(Contract):
-    """A check that the last tool call (of `tool`, if given) succeeded, and that there was a call."""
+    """A check that there was a tool call, and that the last one succeeded. If `tool` is given, only calls of this
+    tool count."""
 
     check: Literal["tool_succeeded"] = "tool_succeeded"
     tool: str | None = None
 
 
 class OutputMatches(Contract):
-    """A check that the output contains a case-sensitive match of `regex`. `^` and `$` match at the ends of a
-    line, `\\A` and `\\Z` at the ends of the output, and `.` does not match a line end."""
+    """A check that the output contains a match of `regex`, with case-sensitive matching. `^` and `$` match at the
+    ends of a line, and `\\A` and `\\Z` at the ends of the output. `.` does not match a line end."""
 
     check: Literal["output_matches"] = "output_matches"
     regex: str
 
 
 class OutputIsJson(Contract):
-    """A check that the output is one JSON value, and fits `schema` (JSON Schema) if that is given."""
+    """A check that the output is one JSON value. If `schema` (JSON Schema) is given, the value must also be valid
+    for it."""
 
     check: Literal["output_is_json"] = "output_is_json"
     json_schema: dict[str, object] | None = Field(default=None, alias="schema")
@@ -76,7 +80,8 @@ class FileExists(Contract):
 
 
 class FileMatches(Contract):
-    """A check that a text file exists and contains a match of `regex`, as in `OutputMatches`."""
+    """A check that a text file exists and contains a match of `regex`. Matching is the same as in
+    `OutputMatches`."""
 
     check: Literal["file_matches"] = "file_matches"
     path: str
@@ -90,12 +95,14 @@ class CommandSucceeds(Contract):
     command: str
 
 
-# Other names that models write for these fields. Each has only one possible meaning; no prompt shows them.
+# Other names that models write for these fields. Each of them can mean only one field. No prompt mentions these
+# names.
 _ALIASES: Mapping[str, str] = {"type": "check", "pattern": "regex", "criterion": "text"}
 
 
 def own_names(value: object) -> object:
-    """Return a model's object with aliases replaced by field names, unless the field is also given itself."""
+    """Return the object that a model has written, with the names of fields in place of aliases. An alias is ignored
+    if the field itself is given."""
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, object]", value)
@@ -104,10 +111,10 @@ def own_names(value: object) -> object:
 
 
 OF_THE_WORLD = FileExists | FileMatches | CommandSucceeds
-"""Checks of files and commands. The other checks concern the answer and its tool calls."""
+"""The checks of files and commands. All other checks are about the answer and its tool calls."""
 
 PlannersCheck = OutputMatches | OutputIsJson | OF_THE_WORLD
-"""The checks that the planner is told of, in `prompts/texts/contract_Plan.md`."""
+"""The checks that the planner is told about, in `prompts/texts/contract_Plan.md`."""
 
 Check = Annotated[
     Annotated[ToolSucceeded | PlannersCheck, Field(discriminator="check")], BeforeValidator(own_names)
@@ -118,7 +125,7 @@ OF_A_RESULT = frozenset(kind.model_fields["check"].default for kind in (ToolSucc
 
 
 def in_a_line(check: Check) -> str:
-    """Return a check as one line: its kind and its arguments."""
+    """Return a check in one line, with its kind and its arguments."""
     given = check.model_dump(mode="json", by_alias=True, exclude={"check"}, exclude_none=True).values()
     return " ".join((check.check, *(each if isinstance(each, str) else json.dumps(each) for each in given)))
 
@@ -128,10 +135,11 @@ def _nothing(found: object) -> bool:
 
 
 class CheckAmended(Contract):
-    """A record that R2 replaced one of its own checks, once, because it proved impossible. R2 → R4b, R7.
+    """A record by R2 (planner) that it replaced one of its own checks, because the check could not pass. This is
+    done at most once for each check. R2 → R4b, R7.
 
-    The criterion's text stays unchanged. `failed` is the finding of the old check. This record is also one of the
-    facts that are shown to the user (`contracts.findings`)."""
+    The text of the criterion is not changed. `failed` is the finding of the old check. The record is also one of
+    the facts that the user is shown (`contracts.findings`)."""
 
     fact: Literal["check_amended"] = "check_amended"
     criterion: str
@@ -142,10 +150,12 @@ class CheckAmended(Contract):
 
 
 class Criterion(Contract):
-    """One assertion about a result. If it has a `check`, only the check decides, without a model.
+    """One statement about a result that must be true. If it has a `check`, the check alone decides, without a
+    model.
 
-    `by` is its author: a user's criterion is never dropped and its check never replaced. `amended`: the check
-    replaced a failed one, so it can refute but not confirm, because its author wants the criterion to be met."""
+    `by` says who wrote it. A criterion of the user is never dropped, and its check is never replaced. `amended`:
+    set if the check replaced a check that had failed. The new check can refute the criterion but not confirm it,
+    because its author wants the criterion to be met."""
 
     text: str
     mode: Mode = Mode.PLAUSIBLE
@@ -155,18 +165,18 @@ class Criterion(Contract):
 
     @property
     def check_decides(self) -> bool:
-        """Check whether the check alone can pass the criterion."""
+        """Return whether the check alone can decide that the criterion is met."""
         return self.check is not None and self.amended is None
 
 
-# Law 0 as a criterion, which is added if facts refute a result although all its criteria are decided.
+# Law 0 as a criterion. It is added if facts refute a result although all its criteria are decided.
 AGREES_WITH_EVIDENCE = "The result agrees with what the tools did"
 # Added if a second way was required although every criterion is decided without it.
 TWO_WAYS_AGREE = "Two independent ways agree"
 
 
 def by_command(command: str) -> Criterion:
-    """Return a user's `--check COMMAND` as a criterion."""
+    """Return the option `--check COMMAND` of a user as a criterion."""
     return Criterion(
         text=f"`{command}` succeeds",
         mode=Mode.VERIFIABLE,
@@ -176,9 +186,9 @@ def by_command(command: str) -> Criterion:
 
 
 def from_text(value: object) -> object:
-    """Return a plain string as a plausible criterion (the v0.8 form)."""
+    """Convert a plain string to a plausible criterion (the form of v0.8)."""
     return {"text": value} if isinstance(value, str) else own_names(value)
 
 
 CriterionLike = Annotated[Criterion, BeforeValidator(from_text)]
-"""A Criterion, also accepted as a plain string."""
+"""A Criterion. A plain string is accepted too."""

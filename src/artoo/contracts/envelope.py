@@ -15,10 +15,10 @@ from artoo.contracts.roles import Role
 class Envelope(NamedTuple):
     """One message of the stream.
 
-    `id` is a UUIDv7, so ids sort by time. `cause_id` names the message that this one answers; it is None only for
-    messages that a user or a clock starts. `at` is UTC. The envelope is a named tuple instead of a Pydantic
-    model, because the bus builds it from valid parts up to a hundred thousand times a second, and a tuple takes a
-    third of the time of a frozen dataclass.
+    `id` is a UUIDv7, so ids sort by time. `cause_id` is the id of the message that this one answers. It is None
+    only for a message that a user or a clock causes. `at` is a time in UTC. The envelope is a named tuple and no
+    Pydantic model, because the bus builds it from valid parts up to a hundred thousand times a second. Building a
+    tuple takes a third of the time of a frozen dataclass.
     """
 
     id: str
@@ -31,5 +31,5 @@ class Envelope(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Return the payload's type name, as in the table of routes."""
+        """Return the name of the payload's type, as the table of routes has it."""
         return type(self.payload).__name__

@@ -39,11 +39,11 @@ class ArtooError(Exception):
 class ConfigurationError(ArtooError):
     """Raised if a setting, an argument or a file of the operator is wrong.
 
-    Nothing was started, so it costs nothing."""
+    Nothing was started, so nothing was spent."""
 
 
 class TaskRunning(ConfigurationError):
-    """Raised if a task is to be resumed or undone while it still runs, in this process or another.
+    """Raised if a task that is to be resumed or undone is still running, in this process or another one.
 
     Nothing was started.
     """
@@ -52,17 +52,17 @@ class TaskRunning(ConfigurationError):
 class ModelError(ArtooError):
     """Raised if a call of a language model failed.
 
-    `spent` is the cost of the failed attempt."""
+    `spent` is the cost of the attempt that failed."""
 
     spent: Spent | None = None
 
 
 class ModelUnreachable(ModelError):
-    """Raised if the model gave no answer: there is no server, network or model on disk, or each retry ended in a
-    stall or an error 5xx.
+    """Raised if the model gave no answer. The reason is that there is no server, network or model on disk, or that
+    all retries ended in a timeout or an error 5xx.
 
-    `transient`: another try may help (after a lost connection or a stall). `sent` is False if the request
-    certainly never reached a server, so that it cost nothing."""
+    `transient`: true if another attempt may succeed, for example after a lost connection or a timeout. `sent` is
+    False if it is certain that the request never reached a server, so that it cost nothing."""
 
     def __init__(self, message: str, *, transient: bool = False, sent: bool = True) -> None:
         super().__init__(message)
@@ -71,7 +71,8 @@ class ModelUnreachable(ModelError):
 
 
 class ModelRefused(ModelError):
-    """Raised if the server answered with a refusal (authentication, unknown model, bad request)."""
+    """Raised if the server refused the request, for example because of the authentication, an unknown model, or a
+    bad request."""
 
     def __init__(self, message: str, *, status: int) -> None:
         super().__init__(message)
@@ -79,7 +80,7 @@ class ModelRefused(ModelError):
 
     @property
     def of_this_prompt(self) -> bool:
-        """Check whether the server refused only this prompt (too long, filtered, declined) and may answer
+        """Return whether the server refused only this prompt (too long, filtered, declined) and may answer
         others."""
         return self.status in (200, 400, 413, 422)
 
@@ -89,7 +90,8 @@ class ContextOverflow(ModelRefused):
 
 
 class ModelAnswerInvalid(ModelError):
-    """Raised if the answer does not fit the contract, even after one repair. `answer` is its text."""
+    """Raised if the answer is not valid for its contract, even after one repair. `answer` is the text of the
+    answer."""
 
     def __init__(self, message: str, *, answer: str) -> None:
         super().__init__(message)
@@ -97,10 +99,10 @@ class ModelAnswerInvalid(ModelError):
 
 
 class BudgetExhausted(ArtooError):
-    """Raised if a budget of the task (calls, tokens, time, money) is spent, so that no model may be called any
-    more.
+    """Raised if a budget of the task (calls, tokens, time, money) is used up, so that no more model calls are
+    allowed.
 
-    `spent` is the cost of the earlier requests, if the question took more than one request."""
+    `spent` is the cost of the earlier requests, if the question needed more than one request."""
 
     spent: Spent | None = None
 
@@ -110,41 +112,43 @@ class BudgetExhausted(ArtooError):
 
 
 class ProtocolError(ArtooError):
-    """Raised if a role broke the rules of the stream."""
+    """Raised if a role violates the rules of the stream."""
 
 
 class RouteRefused(ProtocolError):
-    """Raised if a role tried to publish a kind that the table of routes does not allow it to publish."""
+    """Raised if a role tries to publish a kind of message that the table of routes does not allow it to publish."""
 
 
 class InboxOverflow(ProtocolError):
-    """Raised if a role did not keep up with its inbox. The task then fails, so that no control message is lost."""
+    """Raised if a role did not read its inbox fast enough. The task then fails, because otherwise a control message
+    would be lost."""
 
 
 class StreamClosed(ProtocolError):
-    """Raised to a reader whose port or subscription is closed and empty, so that no message will follow. It has
-    no other effect."""
+    """Raised if the reader of a port or a subscription has read everything and the port or subscription is
+    closed."""
 
 
 class MessageUnreadable(ProtocolError):
-    """Raised if a line of a log, a spool or the network is not a message of this version.
+    """Raised if a line from a log, a spool file or the network is not a message that this version can read.
 
     Readers skip such a line and report it."""
 
 
 class ToolError(ArtooError):
-    """Raised if a tool could not do its task.
+    """Raised if a tool could not do what was requested.
 
-    It is shown to the executor and recorded as a ToolCall with an error status."""
+    The executor is shown the error, and it is recorded in a ToolCall."""
 
 
 class SandboxError(ArtooError):
-    """Raised if a command could not be contained or its effects could not be read; none of them took effect."""
+    """Raised if a command could not be confined, or if its effects could not be read. None of its effects is
+    applied."""
 
 
 class NotLogged(ArtooError):
-    """Raised if the log of a task cannot be written (disk full, limit reached). The operation that was to be
-    logged does not take effect."""
+    """Raised if the log of a task cannot be written, because the disk is full or a limit is reached. The operation
+    that was to be logged is not done."""
 
 
 class MemoryStoreError(ArtooError):
@@ -152,56 +156,58 @@ class MemoryStoreError(ArtooError):
 
 
 class ActivityStoreError(ArtooError):
-    """Raised if the standing agents' database cannot be opened, read or written.
+    """Raised if the database of the standing agents cannot be opened, read or written.
 
-    An interrupted write has no effect."""
+    A write that was interrupted has no effect."""
 
 
 class StoreAway(ActivityStoreError):
-    """Raised if the store that several machines share cannot be reached now.
+    """Raised if the store that several machines share cannot be reached at this time.
 
-    Running work continues, but no new work starts."""
+    Work that is running continues, but no new work is started."""
 
 
 class StoreRefused(ActivityStoreError):
-    """Raised if this machine's role in the shared store lacks the permission for an operation.
+    """Raised if this machine's role in the shared store has no permission for an operation.
 
     Nothing was changed.
     """
 
 
 class GovernanceRefused(ArtooError):
-    """Raised if the rules of the board forbid the requested operation. The task stays unchanged."""
+    """Raised if the rules of the board forbid the requested operation. The task is not changed."""
 
 
 class MoveRefused(GovernanceRefused):
-    """Raised if the state machine has no such transition, or the board has no such task."""
+    """Raised if the state machine does not allow a move, or if the board has no such task."""
 
 
 class ActorRefused(GovernanceRefused):
-    """Raised if the actor may not make this move: too little trust, another's task, or the actor's own
-    submission."""
+    """Raised if an actor may not make this move. Its level of trust is too low, the task belongs to another agent,
+    or the submission is its own."""
 
 
 class ClaimLost(GovernanceRefused):
-    """Raised if a claim on a task or letter has ended: it expired, was released, or went to another agent."""
+    """Raised if a claim on a task or a letter has ended, because it expired, was released, or was taken over by
+    another agent."""
 
 
 class ForeignRefused(ArtooError):
-    """Raised if the request of a foreign agent is outside the operator's policy, or no longer possible. Nothing
-    was started.
+    """Raised if the operator's policy does not permit the request of a foreign agent, or if the request is no
+    longer possible. Nothing was started.
 
-    The foreign agent reads the message, so the message must not contain information about this machine."""
+    The foreign agent reads the text of the error, so the text must not contain information about this machine."""
 
 
 class QuotaSpent(ForeignRefused):
-    """Raised if a foreign agent has reached the operator's limit of running tasks or of requests.
+    """Raised if a foreign agent has reached the operator's limit for unfinished tasks or for messages.
 
     The agent may ask again later."""
 
 
 class MailRefused(ArtooError):
-    """Raised if a letter is not accepted: it is too long, its recipient does not exist, or there is no room."""
+    """Raised if a letter is not accepted, because it is too long, its recipient does not exist, or there is no room
+    for it."""
 
 
 class IdentityRefused(ArtooError):

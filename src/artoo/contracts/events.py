@@ -1,6 +1,6 @@
 """Records for log, Auditor and user interfaces, such as model calls with usage and refused routes.
 
-They have no recipient.
+No role receives these messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artoo.contracts.roles import Role
 
 
 class Usage(Contract):
-    """The tokens of one call, as counted by the server, or estimated by artoo if `estimated`."""
+    """The tokens of one call. The server counted them, or artoo estimated them if `estimated` is true."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -25,9 +25,9 @@ class Usage(Contract):
 
 
 class ModelFailure(Contract):
-    """The kind of error with which a model call ended, so that a replay can raise the same error.
+    """The kind of error with which a model call ended. With it, a replay can raise the same error.
 
-    `status` is the HTTP status of a refusal; `budget` names the spent budget."""
+    `status` is the HTTP status of a refusal. `budget` is the name of the budget that is used up."""
 
     nature: Literal["unreachable", "refused", "overflow", "invalid", "budget", "other"]
     status: int = 0
@@ -36,7 +36,7 @@ class ModelFailure(Contract):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """The cost of a model call, whether it succeeded or failed. The fields have the same meaning as in
+    """The cost of a model call, whether the call succeeded or failed. The fields have the same meaning as in
     ModelCalled."""
 
     model: str = ""
@@ -51,14 +51,15 @@ class Spent:
 
 
 class ModelCalled(Contract):
-    """The complete record of one language model call, from which it can be replayed. `error` is set if it failed.
+    """The complete record of one call of a language model. The call can be replayed from it. `error` is set if it
+    failed.
 
-    `wire` is the method by which structure was requested (json_schema, forced_tool, json_object, prompted).
-    `requests` counts HTTP requests including retries and the repair; `billed` counts those that may have cost
-    something, and `money` is their cost (None: no price is known). `small` and `variant` are as in ports.model;
-    `failure` is the kind of `error`; `images` are the SHA-256 hashes of the images in the prompt. In a
-    conversation, `added` are the messages since its last call (all messages at its first), and `turn` is the
-    model's output; `user` is then empty, and `system` is empty except at the first call."""
+    `wire` is the method by which a structured answer was requested (json_schema, forced_tool, json_object,
+    prompted). `requests` counts the HTTP requests, including retries and the repair. `billed` counts those that may
+    have cost something, and `money` is their cost (None: the price is not known). `small` and `variant` have the
+    same meaning as in ports.model. `failure` is the kind of `error`. `images` are the SHA-256 hashes of the images
+    in the prompt. In a conversation, `added` are the messages since its last call (all messages at the first call),
+    and `turn` is the output of the model. `user` is then empty, and `system` is empty except at the first call."""
 
     role: Role
     contract: str
@@ -84,17 +85,17 @@ class ModelCalled(Contract):
 
     @property
     def asked(self) -> str:
-        """Return the new part of the model's input: the prompt, or the messages that were added."""
+        """Return the part of the model's input that is new. It is the prompt, or the messages that were added."""
         return self.user or "\n\n".join(each.text for each in self.added if not isinstance(each, Took))
 
 
 def spent_by(asked: Spent | ModelCalled) -> dict[str, Any]:
-    """Return the cost of a model call as the fields that an answer, an error and the log have in common."""
+    """Return the cost of a model call, with the fields that an answer, an error and the log have in common."""
     return {one.name: getattr(asked, one.name) for one in fields(Spent)}
 
 
 class RouteViolation(Contract):
-    """A record that a port refused a message. The bus publishes it for the Auditor."""
+    """A record that a port has refused a message. The bus publishes this record for the Auditor."""
 
     offender: Role
     refused_kind: str
@@ -102,7 +103,7 @@ class RouteViolation(Contract):
 
 
 class MessagesDropped(Contract):
-    """A record that a slow subscriber missed `count` messages in one burst. The bus publishes it."""
+    """A record that a slow subscriber has missed `count` messages in one burst. The bus publishes it."""
 
     subscriber: str
     count: int

@@ -1,6 +1,6 @@
 """Messages between executor (R3) and validator (R4a), call records, and how much output models are shown.
 
-They include the outcome of a subtask.
+The outcome of a subtask is one of these messages.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from artoo.contracts.findings import Reason
 from artoo.contracts.plan import Glance
 from artoo.contracts.roles import Role
 
-# Characters of a tool's output that are kept, half from its start and half from its end (SPEC section 2): for a
-# small model, and at most for a model with a large window.
+# Number of characters of a tool's output that are kept (SPEC section 2), half from the start of the output and half
+# from its end. The first number is for a small model, the second is the maximum for a model with a large window.
 OUTPUT_KEPT = 4_000
 MOST_OUTPUT_SHOWN = 40_000
 
 
-# Characters of a verdict's evidence.
+# Maximum number of characters of a verdict's evidence.
 EVIDENCE_KEPT = 2_000
 
-# First words of the error of artoo's own file tools for a missing path.
+# The first words of the error that artoo's own file tools give for a missing path.
 _OWN_ABSENCE = "there is no "
-# Exit code of a shell that finds no program of that name, or a program without its libraries.
+# The exit code of a shell that finds no program with a name, or a program without its libraries.
 _NO_PROGRAM = 127
-# First line of an error report of Python.
+# The first line of an error report of Python.
 _TRACEBACK = "Traceback (most recent call last)"
 _SHELL = "shell:"
 _READING_TOOLS = frozenset(
@@ -46,9 +46,9 @@ _TEXT_PROGRAMS = (
     "cat cksum cmp column cut diff egrep fgrep grep head jq md5sum nl rg sha256sum sort tac tail tr uniq wc"
 )
 _STATE_PROGRAMS = "date du file find id locate ls mdfind pgrep ps pwd readlink realpath stat tree uname whoami"
-# Programs that change nothing and print information that is not in their command.
+# Programs that change nothing and print information that their command does not contain.
 _READING_PROGRAMS = frozenset((*_TEXT_PROGRAMS.split(), *_STATE_PROGRAMS.split()))
-# Programs that only show something; if one fails, it found nothing.
+# Programs that only show something. If one of them fails, it found nothing.
 _SHOWING_PROGRAMS = _READING_PROGRAMS | {"[", "basename", "command", "dirname", "echo", "printf", "test", "which"}
 _GIT_SHOWS = frozenset(
     ("blame", "describe", "diff", "grep", "log", "ls-files", "rev-list", "rev-parse", "shortlog", "show", "status")
@@ -57,13 +57,13 @@ _WRITES = frozenset((">", ">>", "&>", ">|"))
 _ENDS_ITSELF, _BRACKETS = frozenset(("exit", "return")), "(){};"
 
 WithheldBy = Literal["person", "nobody"]
-"""Who refused an operation: a user, or artoo because no user could be asked."""
+"""Who refused an operation. It is a user, or artoo itself because no user could be asked."""
 
 
 class CallStatus(StrEnum):
     """The possible results of a tool call. Only `ok` can support a claim that something was done.
 
-    `running`: the call timed out and its command continues as a process, whose result is not known yet."""
+    `running`: the call timed out and its command continues as a process. The result is not known yet."""
 
     OK = "ok"
     ERROR = "error"
@@ -74,23 +74,24 @@ class CallStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Check whether the call ran and failed."""
+        """Return whether the call ran and failed."""
         return self in (CallStatus.ERROR, CallStatus.TIMEOUT, CallStatus.INTERRUPTED)
 
 
 class ToolCall(Contract):
-    """A record of one tool call, against which claims are checked.
+    """A record of one tool call. The claims of an executor are checked against these records.
 
-    `identity` is the unit of blocking: the tool's name, and for the shell each program (`shell:find`). `target`
-    is the main input: a path, query or URL; for the shell the normalised command. `ran` is the command that
-    really ran if it differs from `input`. `output` and `error_output` are cut to head and tail; `total_bytes`
-    counts all bytes of both streams. `result_count` is set by searches. `changes` are the paths that the call
-    created or changed; `bookkeeping` is true if it changed git's own files. `dropped` are the changes that were
-    withheld; `withheld_by` says who refused them. `self_contained`: the code that ran could read nothing but its
-    own text. `process` is the id of the process that still ran when the call ended. `overlapped`: calls or
-    processes of other subtasks ran at the same time, so some of `changes` may be theirs, and their records name
-    these paths too. `masked`: the command continues after an error of one of its programs, so its exit code may
-    hide that error."""
+    `identity` contains the names by which calls are blocked: the name of the tool, and for the shell each program
+    (`shell:find`). `target` is the main input, such as a path, a query or a URL. For the shell it is the command in
+    its normal form. `ran` is the command that was really run, if it differs from `input`. `output` and
+    `error_output` are shortened to head and tail. `total_bytes` is the number of all bytes of both streams.
+    `result_count` is set by searches. `changes` are the paths that the call created or changed. `bookkeeping` is
+    true if it changed git's own files. `dropped` are the changes that were withheld. `withheld_by` says who refused
+    them. `self_contained`: true if the code that was run could read nothing except its own text. `process` is the
+    id of the process that was still running when the call ended. `overlapped`: true if calls or processes of other
+    subtasks ran at the same time. Some of `changes` may be theirs, and their records then contain the same paths.
+    `masked`: true if the command continues after an error of one of its programs, so that its exit code may hide
+    this error."""
 
     tool: str
     identity: tuple[str, ...]
@@ -117,33 +118,36 @@ class ToolCall(Contract):
 
     @property
     def never_ran(self) -> bool:
-        """Check whether the call was refused before it did anything, for another reason than missing consent: a
-        block, a repeated call or bad arguments. Such a call proves nothing about its tool and its target."""
+        """Return whether the call was refused before it did anything, for another reason than missing consent. Such
+        reasons are a block, a repeated call, and bad arguments. Such a call proves nothing about its tool and its
+        target."""
         return self.status is CallStatus.REFUSED and self.withheld_by is None and not self.dropped
 
     @property
     def went_wrong(self) -> bool:
-        """Check whether the call ended without success. A command that still runs has not ended."""
+        """Return whether the call ended without success. A command that is still running has not ended."""
         return self.status not in (CallStatus.OK, CallStatus.RUNNING)
 
     @property
     def changed_something(self) -> bool:
-        """Check whether the call changed files, or git's own files."""
+        """Return whether the call changed files, or git's own files."""
         return bool(self.changes) or self.bookkeeping
 
     @property
     def says_no(self) -> bool:
-        """Check whether the call may be a search, a test or a comparison with a negative result: its exit code is
-        1, and neither the system nor Python reports an error."""
+        """Return whether the call may be a search, a test or a comparison with a negative result. Its exit code is
+        then 1, and neither the system nor Python reports an error."""
         if self.status is not CallStatus.ERROR or self.exit_code != 1:
-            return False  # return early, because this runs for every shown call and the search below is slow
+            # return early, because this is called for every call that is shown, and the search below is slow
+            return False
         told = bool(self.output.strip()) or not self.error_output.strip()
         error = _TRACEBACK in self.error_output or failure_class(self.error_output) is FailureClass.ENVIRONMENTAL
         return told and not error
 
     @property
     def only_looked(self) -> bool:
-        """Check whether the call used a reading tool, or only shell programs that show or print something."""
+        """Return whether the call used a tool that reads, or only programs of the shell that show or print
+        something."""
         words = self.target.split()
         if self.changed_something or not _WRITES.isdisjoint(words):
             return False
@@ -154,17 +158,17 @@ class ToolCall(Contract):
 
     @property
     def looked_in_vain(self) -> bool:
-        """Check whether the call was read-only and failed. A command that sets its exit code itself (`exit 1`) is
-        excluded, because that code may mean anything."""
+        """Return whether the call only read and failed. A command that sets its exit code itself (`exit 1`) does
+        not count, because this code may mean anything."""
         words = {word.strip(_BRACKETS) for word in self.target.split()}
         return self.went_wrong and self.only_looked and _ENDS_ITSELF.isdisjoint(words)
 
     @property
     def hidden_error(self) -> str:
-        """Return the error that the call printed although its exit code is 0; empty if there is none.
+        """Return the error that the call printed although its exit code is 0. Return "" if there is none.
 
-        A command whose work was already done (`grep -q x f || echo x >> f`) prints nothing. A reading program
-        prints words of a file, which may also be words of the command."""
+        A command whose work was done already (`grep -q x f || echo x >> f`) prints nothing. A program that reads a
+        file prints the words of the file, which may also be words of the command."""
         quiet = not (printed_words(self) or self.changed_something)
         if self.status is not CallStatus.OK or not (self.masked or quiet):
             return ""
@@ -179,15 +183,16 @@ class ToolCall(Contract):
 
     @property
     def failure_class(self) -> FailureClass:
-        """Return the class of the call's failure: environmental if it was interrupted, not allowed, or met
-        something missing or forbidden; otherwise logical."""
+        """Return the class of the call's failure. It is environmental if the call was interrupted or not allowed,
+        or if something was missing or forbidden. Otherwise it is logical."""
         if (
             self.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
             or self.withheld_by is not None
             or self.dropped
         ):
             return FailureClass.ENVIRONMENTAL
-        if self.status is CallStatus.REFUSED or self.exit_code == _NO_PROGRAM:  # the model chose a missing program
+        # the model has chosen a program that does not exist
+        if self.status is CallStatus.REFUSED or self.exit_code == _NO_PROGRAM:
             return FailureClass.LOGICAL
         if (self.reason or "").startswith(_OWN_ABSENCE):
             return FailureClass.ENVIRONMENTAL
@@ -195,28 +200,28 @@ class ToolCall(Contract):
 
     @property
     def met_the_world(self) -> bool:
-        """Check whether the call failed because of its environment."""
+        """Return whether the call failed because of its environment."""
         return self.went_wrong and self.failure_class is FailureClass.ENVIRONMENTAL
 
     @property
     def absences(self) -> tuple[str, ...]:
-        """Return the lines of a failed call that report missing files."""
+        """Return the lines in the output of a failed call that report missing files."""
         if self.status is not CallStatus.ERROR:
             return ()
         reason = self.reason or ""
         if reason.startswith(_OWN_ABSENCE):
-            return (reason.partition(";")[0],)  # the rest lists files that exist
+            return (reason.partition(";")[0],)  # the remaining lines list files that exist
         lines = "\n".join((reason, self.error_output, self.output)).splitlines()
         return tuple(line for line in lines if says_absent(line))
 
     @property
     def list_lengths(self) -> tuple[int, ...]:
-        """Return the lengths of the Python or JSON lists at the ends of output lines.
+        """Return the lengths of the Python or JSON lists that are at the ends of output lines.
 
         Empty lists are left out."""
         lists: list[int] = []
         for line in map(str.rstrip, self.output.splitlines()):
-            if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns of some escapes
+            if not line.endswith("]") or "[" not in line or "\\" in line:  # Python warns about some escapes
                 continue
             for read in (json.loads, ast.literal_eval):
                 with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
@@ -226,18 +231,18 @@ class ToolCall(Contract):
         return tuple(filter(None, lists))
 
     def line(self) -> str:
-        """Return the call as one line: `tool: input → first 200 characters of the output`."""
+        """Return the call in one line, as `tool: input → first 200 characters of the output`."""
         shown = self.output if self.status is CallStatus.OK else (self.reason or self.error_output or self.output)
         return f"{self.tool}: {self.input} → {shown[:200]}"
 
 
 def printed_words(call: ToolCall) -> frozenset[str]:
-    """Return the words that a call printed and that are not in its input."""
+    """Return the words that a call has printed and that are not in its input."""
     return frozenset(call.output.casefold().split()) - frozenset(call.input.casefold().split())
 
 
 def falls_short(call: ToolCall) -> bool:
-    """Check whether a call did not do all of its task, according to its own record."""
+    """Return whether a call did not do all of what it was to do, by its own record."""
     ended_badly = call.status in (CallStatus.TIMEOUT, CallStatus.INTERRUPTED, CallStatus.RUNNING)
     withheld = call.withheld_by is not None or bool(call.dropped)
     error = call.status is CallStatus.ERROR and not call.says_no
@@ -245,11 +250,13 @@ def falls_short(call: ToolCall) -> bool:
 
 
 def standing_failure(calls: Sequence[ToolCall]) -> int:
-    """Return the number of the last call that fell short and that no later call made good; 0 if there is none.
+    """Return the number of the last call that fell short and for which no later call has made up. Return 0 if there
+    is none.
 
-    A later successful call makes a call good if it changed something or is of the same kind (tool and program).
-    Any later success makes a read-only call good. A withheld change is made good by the same change, and a
-    running process by a call that names it. If every call was refused, the result is the last one."""
+    A later call that succeeds makes up for it if it changed something or is of the same kind (tool and program).
+    For a call that only read, any later success is enough. The same change makes up for a change that was withheld.
+    For a running process, it is a call that names the process. If every call was refused, the last one is
+    returned."""
     if calls and all(call.never_ran for call in calls):
         return len(calls)
     for number in range(len(calls), 0, -1):
@@ -272,15 +279,15 @@ def _makes_good(later: ToolCall, call: ToolCall) -> bool:
 
 
 def _kinds(call: ToolCall) -> frozenset[tuple[str, str]]:
-    """Return the tools of a call, and its programs with the plain words that follow them, so that `git push` is a
-    different kind of call from `git status`."""
+    """Return the kinds of a call: its tools, and its programs with the plain words that follow them. `git push` is
+    thus of another kind than `git status`."""
     behind = _words_behind(call.target.split())
     names = (name.partition(":")[2] or name for name in call.identity)
     return frozenset((name, word if word.isalpha() else "") for name in names for word in behind.get(name, ("",)))
 
 
 def _words_behind(words: Sequence[str]) -> dict[str, set[str]]:
-    """Map each word of a command to the set of words that directly follow it."""
+    """Return, for each word of a command, the set of words that directly follow it."""
     found = defaultdict[str, set[str]](set)
     for word, behind in pairwise((*words, "")):
         found[word].add(behind)
@@ -288,7 +295,7 @@ def _words_behind(words: Sequence[str]) -> dict[str, set[str]]:
 
 
 def only_shows(program: str, *behind: str) -> bool:
-    """Check whether a program of the shell only shows something; `behind` are the words that follow it."""
+    """Return whether a program of the shell only shows something. `behind` are the words that follow it."""
     return program in _SHOWING_PROGRAMS or (program == "git" and _GIT_SHOWS.issuperset(behind or ("",)))
 
 
@@ -298,11 +305,12 @@ def identities_of(calls: Iterable[ToolCall]) -> KeysView[str]:
 
 
 class CallEffects(StrEnum):
-    """The reach of a call, which decides how a resumed task treats a call that a crash interrupted.
+    """How far the effects of a call reach. This decides what a resumed task does with a call that a crash
+    interrupted.
 
-    `none`: the call only reads and may be run again. `staged`: it changes only the task's workspace, so its
-    effects remain there and artoo does not repeat it. `outside`: it uses other programs, services, foreign code
-    or commands without a sandbox, so its effects are unknown."""
+    `none`: the call only reads, and may be run again. `staged`: the call changes only the workspace of the task.
+    Its effects are still there, and artoo does not repeat it. `outside`: the call uses other programs, services,
+    foreign code, or commands without a sandbox. Its effects are not known."""
 
     NONE = "none"
     STAGED = "staged"
@@ -310,11 +318,12 @@ class CallEffects(StrEnum):
 
 
 class ToolStarted(Contract):
-    """A record by R3 that a tool call starts now. The ToolCalled with the same `act` ends it.
+    """A record by R3 (executor) that a tool call starts now. The ToolCalled with the same `act` records its end.
 
-    `act` is unique within the task and stays the same when the task is run again from its log. `input` is cut as
-    in ToolCall. `digest` (sha256 of tool and whole input) is set if `effects` is `outside`. A call whose reach
-    grows (a command that may now run without a sandbox) is recorded as started a second time."""
+    `act` is unique within the task. It stays the same when the task is run again from its log. `input` is shortened
+    as in ToolCall. `digest` (the sha256 of the tool and the whole input) is set if `effects` is `outside`. If the
+    effects of a call become further-reaching (for example if its command may now run without a sandbox), a second
+    start is recorded."""
 
     subtask_id: str
     attempt: int
@@ -326,10 +335,10 @@ class ToolStarted(Contract):
 
 
 class ToolCalled(Contract):
-    """A record by R3 that a tool call ended, in the order in which the calls ended.
+    """A record by R3 (executor) that a tool call has ended. The records are in the order in which the calls ended.
 
-    `act` is as in ToolStarted. A refused call has an `act` but no ToolStarted. In logs of version 0.1 it is
-    empty."""
+    `act` has the same meaning as in ToolStarted. A refused call has an `act` but no ToolStarted. In logs of version
+    0.1, `act` is empty."""
 
     subtask_id: str
     attempt: int
@@ -338,17 +347,18 @@ class ToolCalled(Contract):
 
 
 class ExecutionResult(Contract):
-    """The executor's result. `output` is a claim; `tool_calls` are the evidence. R3 → R4a.
+    """The result of an executor's attempt. `output` is a claim, and `tool_calls` are the evidence for it. R3 → R4a.
 
-    `tool_calls` are the calls of all attempts of the subtask, in order; a call's number is its index + 1, and
-    `attempt_from` is the index of this attempt's first call. `verbatim`: the output is exactly the output (or the
-    product) of the call that `sources` names. Otherwise `sources` and `failures` are a model's claims about its
-    answer, and decide nothing. `cannot`: the executor claims that the subtask cannot be done; `output` is the
-    reason. `uncertain`: no step led to a result. `stuck`: in addition no new call was made, so another attempt
-    would be the same. `infrastructure` says that the subtask's time ran out, which no retry in the fast loop can
-    fix. `small_model`: the steps came from a model that is known to be small. `glance` is the directory listing
-    in the first prompt if it was renewed since the plan, because other subtasks may have changed files. `heard`
-    are the ids of the user's messages that the model has read."""
+    `tool_calls` are the calls of all attempts at the subtask, in order. The number of a call is its index + 1.
+    `attempt_from` is the index of the first call of this attempt. `verbatim`: true if the output is exactly the
+    output (or the product) of the call that `sources` names. If it is false, `sources` and `failures` are claims of
+    a model about its answer, and decide nothing. `cannot`: the executor claims that the subtask cannot be done.
+    `output` is then the reason. `uncertain`: no step led to a result. `stuck`: no step led to a result, and no new
+    call was made either, so another attempt would be the same. `infrastructure` says that the time of the subtask
+    is over, which no retry in the fast loop can change. `small_model`: true if the steps came from a model that is
+    known to be small. `glance` is the listing of the directory in the first prompt. It is set if the listing was
+    made again since the plan, because other subtasks may have changed files. `heard` are the ids of the user's
+    messages that the model has read."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -367,7 +377,8 @@ class ExecutionResult(Contract):
 
     @property
     def put_out_by(self) -> int | None:
-        """Return the number of the call that printed a verbatim output; the last call if a log names none."""
+        """Return the number of the call that printed a verbatim output. If a log does not name the call, return the
+        last one."""
         if not self.verbatim or not self.tool_calls:
             return None
         named = self.sources[-1] if self.sources else len(self.tool_calls)
@@ -380,7 +391,8 @@ class ExecutionResult(Contract):
 
 
 class DecidedBy(StrEnum):
-    """The kinds of decisions on a criterion, strongest first (SPEC section 3). `nobody`: the verdict is open."""
+    """How a criterion was decided, the strongest way first (SPEC section 3). `nobody`: nothing decided it, so the
+    verdict is open."""
 
     CHECK = "check"
     FACT = "fact"
@@ -404,14 +416,15 @@ _ASSURES = {
 
 
 class CriterionVerdict(Contract):
-    """The verdict on one criterion. `failed_attempts` of `attempts` is the paper's k/N.
+    """The verdict on one criterion. `failed_attempts` of all `attempts` is the fraction k/N in the paper.
 
-    `open`: nothing decided the criterion, so it counts as passed in D, and `decided_by` is `nobody`. `evidence`
-    is for models and programs, and in English if code wrote it; `reason` is the same as a typed value if code
-    found it. `check` is the check that decided, if any. `identities` are the tool identities that a failing
-    verdict cites, `accountable` is the role that answers for it (paper, Appendix C). `blameless`: the finding
-    blames no tool (`BLAMES_NOBODY`, or a check of R2's although every call succeeded), so no tool is blocked and
-    nothing is learnt against a tool."""
+    `open`: nothing has decided the criterion. It counts as passed in D, and `decided_by` is `nobody`. `evidence` is
+    for models and programs, and is English if code wrote it. If code found the reason, `reason` is the same as a
+    typed value. `check` is the check that decided, if a check did. `identities` are the tools that a failing
+    verdict names as the cause. `accountable` is the role that is accountable for the criterion (paper, Appendix C).
+    `blameless`: true if the finding blames no tool, so that no tool is blocked and memory learns nothing against
+    one. This is so for the findings in `BLAMES_NOBODY`, and for a check of the planner (R2) that failed although
+    every call succeeded."""
 
     criterion: str
     mode: Mode = Mode.PLAUSIBLE
@@ -430,17 +443,17 @@ class CriterionVerdict(Contract):
 
     @property
     def of_world(self) -> bool:
-        """Check whether the criterion failed because of the environment."""
+        """Return whether the criterion failed because of the environment."""
         return self.failure_class is FailureClass.ENVIRONMENTAL
 
 
 def assurance_of(verdicts: Iterable[CriterionVerdict]) -> Assurance:
-    """Return the assurance of the weakest of these verdicts; `unverified` when there are none."""
+    """Return the assurance of the weakest of these verdicts. Return `unverified` if there are none."""
     return weakest(verdict.decided_by.assurance for verdict in verdicts)
 
 
 class CriterionJudged(Contract):
-    """A record that a verdict was reached. R4a and R4b publish each verdict."""
+    """A record that a verdict was given. R4a and R4b (the validators) publish each of their verdicts."""
 
     subtask_id: str | None = None
     attempt: int = 1
@@ -448,7 +461,8 @@ class CriterionJudged(Contract):
 
 
 class CorrectionSignal(Contract):
-    """The mistakes of an attempt and how to fix them, each listed once. R4a → R3, at most `max_retries` times."""
+    """What is wrong in an attempt and how to fix it. Each mistake is listed once. R4a → R3, at most `max_retries`
+    times."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -460,7 +474,7 @@ class CorrectionSignal(Contract):
 
 
 class GapPoint(Contract):
-    """The share of criteria that one attempt met, and the unmet criteria."""
+    """The share of the criteria that one attempt met, and the criteria that it did not meet."""
 
     attempt: int
     score: float = Field(ge=0, le=1)
@@ -469,13 +483,15 @@ class GapPoint(Contract):
 
 
 class SubTaskOutcome(Contract):
-    """The outcome of a subtask in the fast loop. R4a → dispatcher, R4b. `infrastructure` as in ExecutionResult.
+    """The outcome of a subtask in the fast loop. R4a → dispatcher, R4b. `infrastructure` has the same meaning as in
+    ExecutionResult.
 
-    `assurance` is the assurance of its weakest criterion; `open` are the criteria that nothing decided.
-    `hopeless`: the executor claims that the subtask cannot be done and was not refuted, so no other plan can
-    help. `heads`: the contents of files that were shown before the first call, if no call read the file. `heard`
-    as in ExecutionResult. `absent`: missing files that the task and the output name; `empty`: empty files that
-    the output names. `failures` is used only in logs of earlier versions."""
+    `assurance` is that of its weakest criterion. `open` are the criteria that nothing decided. `hopeless`: true if
+    the executor claims that the subtask cannot be done and this was not refuted. No other plan can help then.
+    `heads`: those parts of files that the executor was shown before its first call and that no call has read.
+    `heard` has the same meaning as in ExecutionResult. `absent`: files that the task and the output name although
+    they do not exist. `empty`: files that the output names and that are empty. `failures` is used only in logs of
+    earlier versions."""
 
     subtask_id: str
     parent_task_id: str
@@ -505,17 +521,18 @@ class SubTaskOutcome(Contract):
 
     @property
     def confirmed(self) -> bool:
-        """Check whether a criterion of this subtask has passed."""
+        """Return whether a criterion of this subtask has passed."""
         return any(verdict.verdict == "pass" for verdict in self.criteria_verdicts)
 
     @property
     def done(self) -> bool:
-        """Check whether the work is done. It is not done if no criterion confirms it and a call fell short."""
+        """Return whether the work is done. It is not if no criterion confirms it and a call fell short."""
         return self.status == "matched" and (self.confirmed or not standing_failure(self.tool_calls))
 
     @property
     def refused(self) -> bool:
-        """Check whether consent was missing: a user said no, or no user could approve the last operation."""
+        """Return whether consent was missing, because a user said no or because no user could approve the last
+        operation."""
         said_no = any(call.withheld_by == "person" for call in self.tool_calls)
         unanswered = bool(self.tool_calls) and self.tool_calls[-1].withheld_by is not None
         return self.status == "failed" and (said_no or unanswered)

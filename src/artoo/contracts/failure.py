@@ -2,8 +2,8 @@
 
 Reference: SPEC section 4, P.
 
-The error texts of the operating system are a closed set (`strerror`), which every program prints that fails on a
-file, a permission or a connection. They are in English, because commands run in the C locale.
+The error texts of the operating system are a fixed set (`strerror`). Every program that fails because of a file, a
+permission or a connection prints one of them. They are in English, because commands are run in the C locale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from enum import StrEnum
 from functools import cache
 
-# Error codes of calls that were made wrongly; all other codes report a problem of the environment.
+# Error codes that mean that a call was made in a wrong way. All other codes report a problem of the environment.
 _USAGE = frozenset(
     (
         *(errno.EINVAL, errno.ENOTTY, errno.EDOM, errno.ERANGE, errno.EBADF, errno.EFAULT),
@@ -23,7 +23,8 @@ _USAGE = frozenset(
 
 
 class FailureClass(StrEnum):
-    """Wrong approach, or right approach and a world that did not cooperate."""
+    """The class of a failure. Either the approach was wrong, or it was right and the environment prevented the
+    success."""
 
     LOGICAL = "logical"
     ENVIRONMENTAL = "environmental"
@@ -39,9 +40,9 @@ def _other_texts() -> tuple[str, ...]:
 
 
 def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENTAL) -> FailureClass:
-    """Return environmental if the text has an error message of the system about a lacking resource, otherwise
-    logical. `absence` is returned if only a file is missing, because a check of finished work may look for files
-    that were never made."""
+    """Return environmental if the text contains an error message of the system about a missing resource. Otherwise
+    return logical. If only a file is missing, `absence` is returned instead, because a check of the result may look
+    for a file that was never made."""
     said = text.casefold()
     if any(each in said for each in _other_texts()):
         return FailureClass.ENVIRONMENTAL
@@ -49,6 +50,6 @@ def failure_class(text: str, *, absence: FailureClass = FailureClass.ENVIRONMENT
 
 
 def says_absent(text: str) -> bool:
-    """Check whether the text has an error message of the system about a missing file."""
+    """Return whether the text contains an error message of the system about a missing file."""
     said = text.casefold()
     return any(each in said for each in _ABSENT)

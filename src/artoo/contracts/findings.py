@@ -1,9 +1,9 @@
 """Reasons why a criterion failed and facts about an answer, each with its English text.
 
-The findings of code are typed.
+The findings of code are typed values and not texts.
 
-A finding holds only exact values: paths, commands, numbers, a program's own words. Models and logs read it in
-English (`Reason.text`); `artoo.words.result` has its sentences in the user's language.
+A finding contains only exact values, such as paths, commands, numbers, and the words of a program. Models and logs
+get it in English (`Reason.text`). `artoo.words.result` has the sentences in the user's language.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from artoo.contracts.criteria import CheckAmended
 
 
 class Found(StrEnum):
-    """The kinds of findings against a criterion, each with an English sentence about `subject` and `said`."""
+    """The kinds of findings against a criterion. Each has an English sentence about `subject` and `said`."""
 
     sentence: str
 
@@ -73,8 +73,8 @@ BLAMES_NOBODY = frozenset(
 
 
 class Reason(Contract):
-    """The reason why a criterion failed. `subject` is the thing concerned, `said` the details or a program's
-    words."""
+    """The reason why a criterion failed. `subject` is the thing that is concerned. `said` contains details, or the
+    words of a program."""
 
     found: Found
     subject: str = ""
@@ -82,25 +82,26 @@ class Reason(Contract):
 
     @property
     def text(self) -> str:
-        """Return the English text, for models, logs and programs."""
+        """Return the text in English, for models, logs and programs."""
         return self.template.format(subject=self.subject, said=self.said).rstrip(": ")
 
     @property
     def template(self) -> str:
-        """Return the English sentence without its fields, by which a catalogue finds its translation."""
+        """Return the English sentence without the values of its fields. A message catalogue finds its translation
+        by it."""
         return self.found.sentence
 
     @property
     def bare(self) -> str:
-        """Return only the exact values of the reason, which need no translation."""
+        """Return only the exact values in the reason, which need no translation."""
         return ": ".join(filter(None, (self.subject, self.said)))
 
 
 class Unconfirmed(Contract):
-    """The fact that nothing confirmed the answer. `looked`: true if any call showed or changed anything;
-    otherwise the answer comes from the model's own knowledge, from an image of the request (`images`), or from
-    files that the model was shown whole and that the request or the answer names (`files`). `confirmed`: criteria
-    that are met nevertheless, so that only the rest is open."""
+    """The fact that nothing confirmed the answer. `looked`: true if any call showed or changed anything. If false,
+    the answer comes from the model's own knowledge, from an image of the request (`images`), or from files that the
+    model was shown whole and that the request or the answer names (`files`). `confirmed`: criteria that are met
+    nevertheless, so that only the other criteria are open."""
 
     fact: Literal["unconfirmed"] = "unconfirmed"
     looked: bool
@@ -110,7 +111,7 @@ class Unconfirmed(Contract):
 
 
 class LeftOpen(Contract):
-    """A criterion that nothing decided. `found` is the finding of code about it, if any."""
+    """A criterion that nothing has decided. `found` is what code has found about it, if anything."""
 
     fact: Literal["left_open"] = "left_open"
     criterion: str
@@ -118,8 +119,8 @@ class LeftOpen(Contract):
 
 
 class Unjudged(Contract):
-    """The fact that the budget left no model call to judge an existing answer. `said` is the message of the spent
-    budget; `budget` is its name, or empty if unknown."""
+    """The fact that the budget was used up before a model could judge the answer. `said` is the message about this
+    budget. `budget` is its name, or empty if the name is not known."""
 
     fact: Literal["unjudged"] = "unjudged"
     said: str
@@ -127,8 +128,9 @@ class Unjudged(Contract):
 
 
 class Unread(Contract):
-    """The fact that checks decided every criterion and no model read the answer itself. `checks` are the decided
-    criteria. `put_out`: the answer is a call's output word for word, which may still be wrong."""
+    """The fact that checks decided every criterion, and that no model has read the answer itself. `checks` are the
+    decided criteria. `put_out`: true if the answer is the output of a call, word for word. It may still be
+    wrong."""
 
     fact: Literal["unread"] = "unread"
     checks: tuple[str, ...]
@@ -136,17 +138,17 @@ class Unread(Contract):
 
 
 class PartChecked(Contract):
-    """The fact that only a part is decided by checks or by two ways that agree, and a judge decided the rest.
-    `criteria` are the criteria of that surer part, in order."""
+    """The fact that checks, or two ways that agree, decided only a part of the criteria, and a judge decided the
+    others. `criteria` are the criteria of the part that is more certain, in order."""
 
     fact: Literal["part_checked"] = "part_checked"
     criteria: tuple[str, ...]
 
 
 class ByJudge(Contract):
-    """The fact that a model read the record and judged a part of the result.
+    """The fact that a model has read the record of the work and judged a part of the result.
 
-    `same`: the judge is the model that did the work."""
+    `same`: true if the judge is the model that did the work."""
 
     fact: Literal["by_judge"] = "by_judge"
     same: bool = False
@@ -159,7 +161,8 @@ class Unchanged(Contract):
 
 
 class NotThere(Contract):
-    """The files that the task and the answer name and that are missing, or (`empty`) have no content."""
+    """The files that the task and the answer name and that do not exist. If `empty` is true, they exist but have no
+    content."""
 
     fact: Literal["not_there"] = "not_there"
     paths: tuple[str, ...]
@@ -167,8 +170,9 @@ class NotThere(Contract):
 
 
 class FailedLast(Contract):
-    """The last failed call of a matched subtask. `command` is its input; `said` is the error in the tool's own
-    words. `said_no`: the call may be a search, a test or a comparison with a negative result (exit code 1)."""
+    """The last call of a matched subtask, if it failed. `command` is its input. `said` is the error in the words of
+    the tool. `said_no`: true if the call may be a search, a test or a comparison with a negative result (exit code
+    1)."""
 
     fact: Literal["failed_last"] = "failed_last"
     command: str
@@ -178,7 +182,7 @@ class FailedLast(Contract):
 
 
 class StoppedAtEnd(Contract):
-    """The commands that still ran when the task ended and that artoo stopped."""
+    """The commands that were still running when the task ended, and that artoo has stopped."""
 
     fact: Literal["stopped_at_end"] = "stopped_at_end"
     commands: tuple[str, ...]
@@ -192,7 +196,7 @@ class LeftRunning(Contract):
 
 
 class NotSeen(Contract):
-    """The user's files that the task's commands could not see, as reported by the workspace."""
+    """The user's files that the commands of the task could not see. The workspace reports them."""
 
     fact: Literal["not_seen"] = "not_seen"
     notes: tuple[str, ...]
@@ -207,7 +211,7 @@ class ChangedByTwo(Contract):
 
 
 class Unformed(Contract):
-    """The fact that the answer could not be converted to the requested form.
+    """The fact that the answer could not be converted to the form that was requested.
 
     `problem` is the error of the library that validates the form."""
 
@@ -216,29 +220,29 @@ class Unformed(Contract):
 
 
 class OwnValues(Contract):
-    """The places of the form (`$.age`) whose values the model supplied although the answer does not contain
-    them."""
+    """The places in the requested form (such as `$.age`) for which a model supplied a value that the answer does
+    not contain."""
 
     fact: Literal["own_values"] = "own_values"
     places: tuple[str, ...]
 
 
 class NotAgreed(Contract):
-    """The parts of a task that no user agreed to (`skill PATH`, `start COMMAND`)."""
+    """The parts of a task to which no user agreed (`skill PATH`, `start COMMAND`)."""
 
     fact: Literal["not_agreed"] = "not_agreed"
     what: tuple[str, ...]
 
 
 class Unheard(Contract):
-    """The user's messages to the running task that no model had read when the task ended."""
+    """The messages of the user to the running task that no model had read when the task ended."""
 
     fact: Literal["unheard"] = "unheard"
     texts: tuple[str, ...]
 
 
 class Remark(Contract):
-    """A plain line of text, found only in logs of earlier versions."""
+    """A plain line of text. It occurs only in logs of earlier versions."""
 
     fact: Literal["remark"] = "remark"
     text: str
@@ -273,4 +277,4 @@ ResultFact = Annotated[
     ],
     BeforeValidator(_from_line),
 ]
-"""A fact that code knows about a result, independent of the text of the result."""
+"""A fact about a result that code knows. It does not depend on the text of the result."""

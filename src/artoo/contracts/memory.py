@@ -1,7 +1,7 @@
 """Megrams (memory entries) with length limits, levels, potentials, rules, and records of shared memory.
 
-Levels (paper, section 6.1): M megram, K knowledge, C common sense, T thinking. T is never stored here, because it
-consists of files that only the operator changes.
+The levels are M (megram), K (knowledge), C (common sense) and T (thinking) (paper, section 6.1). Level T is not
+stored in this database. It consists of files that only the operator changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Utc = Annotated[AwareDatetime, AfterValidator(lambda moment: moment.astimezone(U
 
 
 class Level(StrEnum):
-    """The pyramid's levels, bottom up."""
+    """The levels of the pyramid, from the bottom to the top."""
 
     MEGRAM = "M"
     KNOWLEDGE = "K"
@@ -33,7 +33,7 @@ StoredLevel = Literal[Level.MEGRAM, Level.KNOWLEDGE, Level.COMMON_SENSE]
 
 
 class MemoryAction(StrEnum):
-    """The advice of memory about a pair (paper, section 6.4)."""
+    """The advice that memory gives about a pair (paper, section 6.4)."""
 
     EXPLOIT = "exploit"
     AVOID = "avoid"
@@ -42,7 +42,8 @@ class MemoryAction(StrEnum):
 
 
 class MegramState(StrEnum):
-    """The origin of a megram: one of R7's macro-states, or one of memory's own events."""
+    """The event from which a megram comes. It is one of the solver's macro-states (R7), or an event of memory
+    itself."""
 
     ABANDON = "abandon"
     ACCEPT = "accept"
@@ -61,8 +62,8 @@ class MegramState(StrEnum):
 
 
 class Origin(Contract):
-    """The origin of a megram. `intent` is the label of the task's kind; `sources` are the ids of the megrams from
-    which it was distilled. `hypothesis`: the megram is a guess instead of an experience."""
+    """Where a megram comes from. `intent` is the label of the task's kind. `sources` are the ids of the megrams
+    from which this one was derived. `hypothesis`: true if the megram is a guess and no experience."""
 
     task_id: str | None = Field(default=None, max_length=64)
     intent: str | None = Field(default=None, max_length=128)
@@ -71,9 +72,10 @@ class Origin(Contract):
 
 
 class Megram(Contract):
-    """The memory atom (paper, section 6.2): immutable; a correction is another megram of opposite σ.
+    """The unit of memory (paper, section 6.2). It is never changed. A correction is another megram with the
+    opposite σ.
 
-    f in [0, 1], sigma in [−1, 1], k ≥ 0 per day; C-level entries have k = 0.
+    f is in [0, 1], sigma in [−1, 1], and k ≥ 0 per day. An entry of level C has k = 0.
     """
 
     id: Identifier
@@ -96,13 +98,13 @@ class Megram(Contract):
 
     @property
     def is_rule(self) -> bool:
-        """True for C-level entries: rules, not evidence."""
+        """True for an entry of level C, which is a rule and no evidence."""
         return self.level is Level.COMMON_SENSE
 
 
 class Potentials(Contract):
-    """The present values of a pair's two channels, and the advice that follows. Attention ≥ 0, |decision| ≤
-    attention."""
+    """The present values of both potentials of a pair, and the advice that follows from them. Attention is at least
+    0, and |decision| is at most attention."""
 
     space: str
     entity: str
@@ -117,7 +119,7 @@ class Potentials(Contract):
 
 
 class SOPRecord(Contract):
-    """A C-level rule as the planner receives it: a best practice if σ > 0, otherwise a constraint."""
+    """A rule of level C as the planner receives it. It is a best practice if σ > 0, otherwise a constraint."""
 
     id: str
     space: str
@@ -136,16 +138,18 @@ class SOPRecord(Contract):
 
 
 class SOPDraft(Contract):
-    """A language model's summary of a cluster of megrams: one general sentence, in the evidence's language."""
+    """What a language model derives from a cluster of megrams: one general sentence in the language of the
+    evidence."""
 
     rule: str = Field(min_length=1, max_length=600)
     reason: str = Field(default="", max_length=600)
 
 
 class CalibrationEntry(Contract):
-    """One piece of advice for a plan. `rule_id` is set if it comes from a C rule, and None if from live evidence.
+    """One piece of advice for a plan. `rule_id` is set if the advice comes from a rule of level C. It is None if
+    the advice comes from evidence.
 
-    `enforced`: the advice names a tool, and the plan validator may refuse a plan because of it; otherwise it is
+    `enforced`: true if the advice names a tool and the plan check may refuse a plan because of it. Otherwise it is
     only advice in the prompt."""
 
     space: str
@@ -163,10 +167,10 @@ class CalibrationEntry(Contract):
 
 
 class RuleContradicted(Contract):
-    """A C rule that fresh evidence overrules for this task (soft overwrite). R2 → R7, which records the
-    dissonance.
+    """A rule of level C that new evidence overrules for this task (soft overwrite). R2 → R7, which writes a
+    dissonance against the rule.
 
-    `noted`: an earlier task recorded this contradiction, so it is not recorded again as a second experience."""
+    `noted`: true if an earlier task has recorded this contradiction. It is then not recorded a second time."""
 
     rule_id: str
     space: str
@@ -178,11 +182,11 @@ class RuleContradicted(Contract):
 
 
 class Calibration(Contract):
-    """The advice of memory for one plan: at most ten entries in the first three lists together, strongest first
-    in each list.
+    """The advice of memory for one plan. The first three lists have at most ten entries together, and the strongest
+    comes first in each.
 
-    `known` are places where named things were found, to be verified. `hypotheses` are untested guesses of the
-    Dreamer, each about a tool; tools that failed for this kind of request are left out."""
+    `known` are places where named things were found. They must be checked. `hypotheses` are guesses of the Dreamer
+    about tools that were not tested. A tool that failed for this kind of request is left out."""
 
     should_prefer: tuple[CalibrationEntry, ...] = ()
     must_not: tuple[CalibrationEntry, ...] = ()
@@ -200,9 +204,10 @@ class KnownRequest(Contract):
 
 
 class MemoryRead(Contract):
-    """A record of a look-up by R2 or R7: the requested pairs, the returned rules, and the potentials except Ignore.
+    """A record that R2 or R7 asked memory. It has the pairs that were asked about, the rules that were returned,
+    and all potentials whose action is not Ignore.
 
-    `error` says why memory could not be used; the task then continues without memory."""
+    `error` says why memory could not be used. The task then continues without memory."""
 
     space: str
     entity: str
@@ -213,7 +218,7 @@ class MemoryRead(Contract):
 
 
 class MemoryWritten(Contract):
-    """A record by R7 or the Dreamer that a megram was put into memory's queue (not yet on disk)."""
+    """A record by R7 or the Dreamer that a megram was put into the queue of memory. It is not on disk yet."""
 
     megram_id: str
     level: Level
@@ -226,7 +231,7 @@ class MemoryWritten(Contract):
 
     @classmethod
     def of(cls, megram: Megram) -> MemoryWritten:
-        """Return the record of a megram for the stream."""
+        """Return the record of a megram that is published on the stream."""
         return cls(
             megram_id=megram.id,
             level=megram.level,
@@ -240,7 +245,7 @@ class MemoryWritten(Contract):
 
 
 class MemoryChange(Contract):
-    """One change of a memory entry by a Dreamer pass, and its reason."""
+    """A change of one entry of memory by a Dreamer pass, with the reason."""
 
     megram_id: str
     space: str
@@ -249,12 +254,12 @@ class MemoryChange(Contract):
 
 
 class DreamReport(Contract):
-    """The report of one pass of the Dreamer. Counts are complete; the lists hold the first few entries of each
-    kind.
+    """The report of one pass of the Dreamer. The counts are complete, and the lists contain the first few entries
+    of each kind.
 
-    `finished` is False if the pass stopped at its limit; the next pass continues. `biases` are intents whose loss
-    falls repeatedly although the approach is wrong. `scale` is the factor by which a rule needs more evidence
-    than in the paper."""
+    `finished` is False if the pass stopped at its limit. The next pass continues it. `biases` are intents whose
+    loss repeatedly falls although the approach is wrong. `scale` is the factor by which a rule needs more evidence
+    than the paper requires."""
 
     dream_id: str
     started_at: Utc

@@ -17,15 +17,17 @@ from artoo.contracts.request import AttachedImage
 
 
 class MustNot(Contract):
-    """The tools (identities: `glob`, `shell:find`) and targets (blocked inputs) that a subtask may not use. A
-    target is blocked only for the identity that failed on it, so each entry is a pair (identity, target)."""
+    """The tools and targets that a subtask may not use. Tools are given by identities such as `glob` or
+    `shell:find`. A target is blocked only for the identity that failed on it, so each entry of `targets` is a pair
+    (identity, target)."""
 
     tools: tuple[str, ...] = ()
     targets: tuple[tuple[str, str], ...] = ()
 
 
 class Caution(Contract):
-    """A pair with mixed experience in memory, so the user is asked before `identity` is used on `target`."""
+    """A pair with which memory has good and bad experience. The user is asked before `identity` is used on
+    `target`."""
 
     identity: str
     target: str
@@ -33,7 +35,7 @@ class Caution(Contract):
 
 
 Effort = Literal["quick", "normal", "long"]
-"""The size of a task; each size has its own budgets (SPEC section 3.5)."""
+"""The size of a task. Each size has budgets of its own (SPEC section 3.5)."""
 
 
 class FirstCall(Contract):
@@ -44,14 +46,15 @@ class FirstCall(Contract):
 
 
 MOST_SUBTASKS = 8
-"""The most subtasks of one plan, unless `limits.subtasks` says otherwise."""
+"""Maximum number of subtasks in one plan, unless `limits.subtasks` says otherwise."""
 
 
 class PlannedSubTask(Contract):
-    """One subtask as the planner writes it; the dispatcher assigns its id.
+    """One subtask as the planner writes it. The dispatcher then gives it an id.
 
-    Subtasks with equal `sequence` numbers run in parallel; those with a higher number start when all with lower
-    numbers are done. `request` is the user's whole request. `part`: the subtask is only a part of it."""
+    Subtasks with the same `sequence` run in parallel. Those with a higher number start when all those with lower
+    numbers are done. `request` is the user's whole request. `part`: true if the subtask is only a part of the
+    request."""
 
     sequence: int = Field(default=1, ge=1, le=99)
     intent: str
@@ -64,16 +67,16 @@ class PlannedSubTask(Contract):
 
 
 class Plan(Contract):
-    """A validated plan for one round: subtasks, or a `reply` that is the answer, or a `question` to the user that
-    ends the task. R2 → dispatcher, R7.
+    """A valid plan for one round. It has subtasks, or a `reply` that is the answer, or a `question` to the user
+    that ends the task. R2 → dispatcher, R7.
 
-    `task_criteria` concern the combined result of all subtasks. `label` is the kind of request, under which
-    memory stores the experience of the task. `deadline` and `scope` are limits that the request itself states;
-    `effort` is the size of the task (None in logs of version 0.1). `surroundings` is the directory listing that
-    R2 saw, and `heads` the file contents in it. `whole` are the files that were shown whole. `named_files` is the
-    part of the listing about the files that the request names, if it is sufficient alone. `guide` has the
-    standing instructions of the project. `images` are the images of the request. `heard` are the ids of the
-    user's messages that R2 has read."""
+    `task_criteria` are about the result of all subtasks together. `label` is the kind of request. Memory stores the
+    experience of the task under it. `deadline` and `scope` are limits that the request itself contains. `effort` is
+    the size of the task (None in logs of version 0.1). `surroundings` is the listing of the directory that R2 was
+    shown, and `heads` are the parts of files in it. `whole` are the files that were shown completely. `named_files`
+    is the part of the listing about files that the request names. It is set if this part is sufficient alone.
+    `guide` contains the standing instructions of the project. `images` are the images of the request. `heard` are
+    the ids of the user's messages that R2 has read."""
 
     task_criteria: tuple[CriterionLike, ...] = ()
     subtasks: tuple[PlannedSubTask, ...] = ()
@@ -97,9 +100,9 @@ class Plan(Contract):
 
 
 class PlanRefused(Contract):
-    """The fact that the planner's draft was refused twice. R2 → R7.
+    """A record that two drafts of the planner were refused. R2 → R7.
 
-    It counts as D = 1, P = 1 for the round. `label` is as in Plan."""
+    It counts as D = 1, P = 1 for the round. `label` has the same meaning as in Plan."""
 
     reasons: tuple[str, ...]
     label: str = ""
@@ -107,19 +110,21 @@ class PlanRefused(Contract):
 
 
 class Glance(Contract):
-    """The directory listing when a subtask begins (`surroundings`), and the file contents in it (`heads`)."""
+    """The listing of the directory when a subtask begins (`surroundings`), and the parts of files in it
+    (`heads`)."""
 
     surroundings: str = ""
     heads: str = ""
 
 
 class SubTask(Contract):
-    """The work of one ephemeral executor. dispatcher → R3, R4a.
+    """The work of one executor, which exists only for this subtask. dispatcher → R3, R4a.
 
-    `surroundings` is the directory listing at the time of planning; `heads`, `named_files`, `guide` and
-    `deadline` are those of the plan, `images` those of the request. `begun`: other subtasks, in this round or
-    before, may have changed files. `request`, `part`, `first_calls` are as in PlannedSubTask. `said` are messages
-    that the user wrote to the running task before this subtask began, `said_ids` their ids."""
+    `surroundings` is the listing of the directory at the time of the plan. `heads`, `named_files`, `guide` and
+    `deadline` are those of the plan, and `images` those of the request. `begun`: true if other subtasks, in this
+    round or before, may have changed files. `request`, `part` and `first_calls` have the same meaning as in
+    PlannedSubTask. `said` are the messages that the user wrote to the running task before this subtask began, and
+    `said_ids` are their ids."""
 
     subtask_id: str
     parent_task_id: str
@@ -152,7 +157,7 @@ class SubTask(Contract):
 
 
 class ManifestEntry(Contract):
-    """One subtask of this round, with the fields that the fan-in gate needs."""
+    """One subtask of this round, with the fields that are needed to collect the outcomes."""
 
     subtask_id: str
     sequence: int
@@ -161,10 +166,10 @@ class ManifestEntry(Contract):
 
 
 class DispatchManifest(Contract):
-    """The subtasks for which R4b waits in this round, and the earlier matched subtasks that remain valid
+    """The subtasks for which R4b waits in this round, and the matched subtasks of earlier rounds that remain valid
     (`carried`).
 
-    With a `reply` or a `question` there are no subtasks. `heads` are file contents that a reply may cite."""
+    With a `reply` or a `question` there are no subtasks. `heads` are parts of files that a reply may quote."""
 
     task_id: str
     round: int = Field(ge=1)
@@ -182,14 +187,14 @@ class DispatchManifest(Contract):
 
 
 class SharedPath(Contract):
-    """A path that several concurrent subtasks changed. `subtasks` are their ids."""
+    """A path that several subtasks changed at the same time. `subtasks` are their ids."""
 
     path: str
     subtasks: tuple[str, ...]
 
 
 class Joined(Contract):
-    """The end of all subtasks of one group, with the ids of matched subtasks first. dispatcher → R4b.
+    """A record that all subtasks of one group have ended. The ids of matched subtasks come first. dispatcher → R4b.
 
     `shared` are paths that at least two of them certainly changed (loops.medium.dispatcher); this is no failure.
     `conflicts` occurs only in logs of earlier versions, whose subtasks had separate workspaces."""

@@ -1,6 +1,7 @@
 """Records for replay and resumption, with the configuration of a task and all outside input of its roles.
 
-With these records a log can be replayed without a model, a tool or a store, and continued after a crash.
+With these records, a log can be replayed without a model, a tool or a store. A task can also be continued after a
+crash.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from artoo.contracts.settling import ApplyMode, ChangeClass
 
 
 class ModelKnown(Contract):
-    """The facts about a tier's model that were known when the task began (`ports.model.Known`)."""
+    """What was known about the model of a tier when the task began (`ports.model.Known`)."""
 
     small: bool = False
     window: int = 32_768
@@ -24,9 +25,9 @@ class ModelKnown(Contract):
 
 
 class AskedBy(Contract):
-    """The program that sent the request: its protocol (`mcp`, `acp`, `a2a`), its name and its version.
+    """The program that sent the request. It has a protocol (`mcp`, `acp`, `a2a`), a name and a version.
 
-    Name and version are claims of the program that are not verified."""
+    The name and the version are claims of the program, which are not verified."""
 
     protocol: str
     client: str = ""
@@ -34,28 +35,28 @@ class AskedBy(Contract):
 
     @property
     def label(self) -> str:
-        """Return protocol, name and version as one text, for records."""
+        """Return the protocol, the name and the version as one text, for records."""
         return " ".join(part for part in (self.protocol, self.client, self.version) if part)
 
 
 Numbers = dict[str, float | int | str]
-"""Hyperparameters by name."""
+"""Hyperparameters by their names."""
 
 
 class TaskOpened(Contract):
     """The configuration with which a task runs. It is the first message of every task; user → no recipient.
 
-    `artoo` is the version that ran it. `hyperparameters` are those of artoo.control, by name. `seconds` and
-    `steps` of an attempt are used in logs of version 0.1. `max_calls`, `max_tokens`, `max_money` and the time
-    budget apply until EffortChosen; None means no limit. `fixed` names the budgets that no effort changes;
-    `effort` is the user's choice (None: the plan's). `plan`: the user approves each plan before it runs. `allow`
-    are the permissions given for this task only; `apply` is its mode for applying changes without approval
-    (ApplyMode; None in logs of version 0.1), and `unasked` are the classes of changes so applied. `persona` is
-    the accepted part of the T layer; `standing` is the text that the agent behind the task adds to every prompt:
-    segment name → text. `tuned` are the values that the user accepted for tasks of one type: slug of the intent →
-    hyperparameters by name; they apply from the TaskSpec on. `brain` and `tool` are the models; `without` are the
-    disabled heuristics; `asked_by` is the program that sent the request (None: the command line or the
-    library)."""
+    `artoo` is the version with which the task was run. `hyperparameters` are those of artoo.control, by their
+    names. `seconds` and `steps` of an attempt are only in logs of version 0.1. `max_calls`, `max_tokens`,
+    `max_money` and the time budget apply until EffortChosen; None means no limit. `fixed` names the budgets that do
+    not depend on the effort. `effort` is the choice of the user (None: the plan decides). `plan`: true if the user
+    must approve each plan before it runs. `allow` are the permissions that were given for this task only. `apply`
+    is the mode that decides which changes are applied without approval (ApplyMode; None in logs of version 0.1),
+    and `unasked` are the classes of these changes. `persona` is the accepted part of the T layer. `standing` maps
+    the names of segments to the texts that an agent adds to every prompt, if the task is done for an agent. `tuned`
+    are hyperparameters that the user has accepted for tasks of one type, by the slug of the intent. They apply from
+    the TaskSpec on. `brain` and `tool` are the models, and `without` are the heuristics that are switched off.
+    `asked_by` is the program that sent the request (None: the command line or the library)."""
 
     artoo: str
     hyperparameters: Numbers = Field(default_factory=Numbers)
@@ -84,13 +85,13 @@ class TaskOpened(Contract):
     plan: bool = False
 
     def for_type(self, slug: str) -> TaskOpened:
-        """Return this record with the tuned hyperparameters of a task type."""
+        """Return this record with the hyperparameters for one type of task."""
         own = self.tuned.get(slug)
         return self if own is None else self.model_copy(update={"hyperparameters": {**self.hyperparameters, **own}})
 
 
 class Source(StrEnum):
-    """The sources that a role may read besides the stream."""
+    """The sources that a role may read outside of the stream."""
 
     TOOLS = "tools"
     SURROUNDINGS = "surroundings"
@@ -98,7 +99,7 @@ class Source(StrEnum):
     COMMAND = "command"
     TRIAL = "trial"
     DIFFERENCE = "difference"
-    JOIN = "join"  # in logs of earlier versions, whose subtasks had separate workspaces
+    JOIN = "join"  # only in logs of earlier versions, in which each subtask had a workspace of its own
     NEWS = "news"
     MESSAGES = "messages"
     ALTERNATIVES = "alternatives"
@@ -110,10 +111,10 @@ class Source(StrEnum):
 
 
 class Observed(Contract):
-    """A record by a role of something that it read outside the stream.
+    """A record by a role of something that it has read outside of the stream.
 
-    `question` is the subject (a path, a command, an intent), `answer` is the result as plain JSON; `error` is the
-    reason if there is no result."""
+    `question` is what was read (such as a path, a command, or an intent), and `answer` is the result as plain JSON.
+    If there is no result, `error` is the reason."""
 
     source: Source
     question: str = ""
@@ -122,11 +123,11 @@ class Observed(Contract):
 
 
 class TaskResumed(Contract):
-    """A record that the task was resumed here, in another process. user → no recipient.
+    """A record that the task was resumed in another process. user → no recipient.
 
-    `after` is the last earlier message that remains valid. `dropped` are the earlier messages that no longer
-    count: the interruption or failure and its consequences. `artoo` is the version that resumed the task,
-    `asked_by` the program that requested it."""
+    `after` is the last earlier message that is still valid. `dropped` are the earlier messages that are no longer
+    valid, which are the interruption or failure and what followed from it. `artoo` is the version that resumed the
+    task, and `asked_by` the program that requested this."""
 
     after: str
     dropped: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class AttachedImage(Contract):
 
 
 Act = Literal["applied", "discarded", "expired", "undone"]
-"""The possible outcomes of a task's changes, at its end or later."""
+"""What can happen to the changes of a task, at its end or later."""
 
 
 def _nothing(found: object) -> bool:
@@ -34,12 +34,12 @@ def _nothing(found: object) -> bool:
 
 
 class Turn(Contract):
-    """One earlier exchange of this conversation. `task_id` tells memory to which task "that was wrong" refers;
-    `project` is its directory, empty in older records.
+    """One earlier exchange of the conversation. `task_id` identifies the task to which "that was wrong" refers in
+    memory. `project` is its directory, which is empty in older records.
 
-    The state of its changes at the time of the next request: `waits` are the paths that wait for approval;
-    `became` lists the operations on the other changes with their paths, oldest first. `here`: the new task's
-    workspace includes the pending changes of this turn."""
+    The state of its changes is that at the time of the next request. `waits` are the paths that need approval.
+    `became` lists what happened to the other changes, with their paths, oldest first. `here`: true if the workspace
+    of the new task includes the pending changes of this turn."""
 
     input: str
     summary: str
@@ -53,10 +53,10 @@ class Turn(Contract):
 class UserRequest(Contract):
     """The request of a user, word for word, with at most the last five turns.
 
-    `project` is the directory in which commands run, `workspace` the directory for generated output; both are
-    absolute. `checks` are the user's own criteria: verifiable, never dropped or amended. `returns` is the JSON
-    schema of the value that a program wants in addition to the text. `images` are attached to this request only,
-    not to later turns. `east` is the number of minutes by which the user's clock is ahead of UTC."""
+    `project` is the directory in which commands are run, and `workspace` the directory for generated output. Both
+    are absolute. `checks` are the user's own criteria. They are verifiable, and never dropped or changed. `returns`
+    is the JSON schema of the value that a program wants in addition to the text. `images` are attached to this
+    request only, not to later turns. `east` is the number of minutes by which the user's clock is ahead of UTC."""
 
     text: str
     project: str
@@ -69,13 +69,14 @@ class UserRequest(Contract):
 
 
 class TaskSpec(Contract):
-    """The request, faithfully restated. R1 adds no criteria, no tools and no interpretation.
+    """The request, restated without changing its meaning. R1 (perceiver) adds no criteria, no tools and no
+    interpretation.
 
-    `task_id` is a short name in snake case for people and tags (the envelope's task_id is the unique id).
-    `language` is the BCP 47 primary tag of the language of artoo's own sentences, chosen by the request's script.
-    `corrects` is true if the user says that the last result was wrong. `waiting` are the turns with changes that
-    still wait for approval; `last` is the last turn, to whose result the request may refer. `checks`, `images`
-    and `east` are as in UserRequest."""
+    `task_id` is a short name in snake case for people and tags. The unique id is the task_id of the envelope.
+    `language` is the language of artoo's own sentences (a BCP 47 primary tag). It is chosen by the script of the
+    request. `corrects` is true if the user says that the last result was wrong. `waiting` are the turns whose
+    changes still need approval. `last` is the last turn, to whose result the request may refer. `checks`, `images`
+    and `east` have the same meaning as in UserRequest."""
 
     task_id: str
     intent: str
@@ -90,6 +91,6 @@ class TaskSpec(Contract):
 
 
 class Interrupt(Contract):
-    """The user's order to stop (Ctrl-C). user → R7."""
+    """The order of the user to stop (Ctrl-C). user → R7."""
 
     reason: str = "interrupted"

@@ -1,6 +1,6 @@
 """The roles that can publish on the stream, with their ids R1 to R7.
 
-Reference: paper, section 3.1; ids as in the v0.8 specification.
+Reference: paper, section 3.1. The ids are those of the v0.8 specification.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """A role that publishes messages. Each port is bound to one role, so no component can publish as another."""
+    """A role that publishes messages. Each port is bound to one role, so that no component can publish as another
+    one."""
 
     USER = "user"
     PERCEIVER = "perceiver"
@@ -29,11 +30,12 @@ class Role(StrEnum):
     HEARTBEAT = "heartbeat"
     REVIEWER = "reviewer"
 
-    # An enum's own hash is a Python function: a role is looked up several times for every message.
+    # The hash of an enum is computed by a Python function, which is too slow, because a role is looked up several
+    # times for every message.
     __hash__ = str.__hash__
 
 
-# The short names of the v0.8 specification, for people.
+# The short names in the v0.8 specification, which people see.
 ROLE_IDS: dict[Role, str] = {
     Role.PERCEIVER: "R1",
     Role.PLANNER: "R2",

@@ -2,8 +2,8 @@
 
 Reference: SPEC section 1.
 
-The table is data: the bus enforces it, inboxes are filled according to it, and the Auditor checks causality with
-it. A kind that is missing here cannot be published.
+The table consists of data. The bus enforces it, inboxes are filled by it, and the Auditor checks causality with it.
+A kind that is not in the table cannot be published.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ R = Role
 class Route:
     """The senders that may publish a kind, the roles whose inboxes receive it, and the kinds that it may answer.
 
-    If `causes` is empty, the kind answers no message. If it is None, the kind may answer any message (records).
+    If `causes` is empty, the kind answers no message. If `causes` is None, the kind may answer any message, as
+    records do.
     """
 
     senders: frozenset[Role]
@@ -72,7 +73,7 @@ ROUTES: dict[str, Route] = {
     "ExecutionResult": _route({R.EXECUTOR}, {R.AGENT_VALIDATOR, R.META_VALIDATOR}, {"SubTask", "CorrectionSignal"}),
     "CorrectionSignal": _route({R.AGENT_VALIDATOR}, {R.EXECUTOR}, {"ExecutionResult"}),
     "SubTaskOutcome": _route({R.AGENT_VALIDATOR}, {R.DISPATCHER, R.META_VALIDATOR}, {"ExecutionResult"}),
-    # a running task: the user's messages, questions to the user, samples in flight (SPEC section 3.5)
+    # a running task: messages of the user, questions to the user, samples of a running attempt (SPEC section 3.5)
     "UserMessage": _route({R.USER}, {R.EXECUTOR, R.PLANNER, R.DISPATCHER, R.SOLVER}, set()),
     "QuestionAsked": _route({R.EXECUTOR}, {R.USER, R.SOLVER}, {"SubTask", "CorrectionSignal"}),
     "QuestionAnswered": _route({R.USER}, {R.EXECUTOR, R.SOLVER}, {"QuestionAsked"}),
@@ -125,18 +126,18 @@ ROUTES: dict[str, Route] = {
 }
 
 
-# Kinds that are only displayed and never logged.
+# Kinds that are only displayed, and never logged.
 TRANSIENT = frozenset({"TextDelta"})
 
 
 def may_publish(sender: Role, kind: str) -> bool:
-    """Check whether the table lets `sender` publish `kind`."""
+    """Return whether the table allows `sender` to publish `kind`."""
     route = ROUTES.get(kind)
     return route is not None and sender in route.senders
 
 
 def may_follow(kind: str, cause_kind: str | None) -> bool:
-    """Check whether `kind` may answer a message of `cause_kind` (None: it names no cause)."""
+    """Return whether `kind` may answer a message of `cause_kind`. None means that it answers no message."""
     route = ROUTES.get(kind)
     if route is None:
         return False

@@ -1,10 +1,10 @@
 """The end of a workspace, with classes of changes, `--apply` modes, the Review, and the limits of pending changes.
 
-R7 ends the task, the gate applies its changes and reports them.
+R7 (solver) ends the task. The gate then applies the changes and reports that.
 
     R7 ─ Ending ─► gate ─ ConfirmationRequest (with a Review) ─► user ─ ConfirmationAnswer ─► gate ─ Settled ─► R7
 
-The changes are applied as a whole (SPEC section 8): if one change needs consent, all changes stay pending.
+The changes are applied all together (SPEC section 8). If one change needs consent, all changes stay pending.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artoo.contracts.changes import CROWD, ChangeKind, Conflict, outermost
 
 
 class ChangeClass(StrEnum):
-    """The classes of changes by their meaning for the user, most dangerous first. All except `silent` need
+    """The classes of changes by what they mean for the user, the most dangerous first. All except `silent` need
     consent."""
 
     DELETION = "deletion"
@@ -36,30 +36,32 @@ class ChangeClass(StrEnum):
 
     @property
     def danger(self) -> int:
-        """Return the rank of danger, with 0 for the most dangerous. Changes are shown in this order."""
+        """Return how dangerous the class is, with 0 for the most dangerous one. Changes are shown in this order."""
         return _DANGER[self]
 
 
 _DANGER: dict[ChangeClass, int] = {each: number for number, each in enumerate(ChangeClass)}
 
-# Classes whose changes are always shown one by one. Only the mode `all` applies them without approval.
+# Classes whose changes are always shown individually. Only the mode `all` applies them without approval.
 BY_NAME = frozenset({ChangeClass.DELETION, ChangeClass.PERSISTENCE, ChangeClass.HISTORY, ChangeClass.SPECIAL})
 
 
 _MADE = frozenset({ChangeKind.CREATED, ChangeKind.LINK})
 
 
-# How long changes may be pending, and how much room all of them may take, unless the configuration says otherwise.
+# For how long changes may be pending, and how much disk space all of them may use, unless the configuration says
+# otherwise.
 PENDING_DAYS = 30.0
 PENDING_MEGABYTES = 8_192
 
 
 class ApplyMode(StrEnum):
-    """The changes that may be applied without approval.
+    """The modes that decide which changes may be applied without approval.
 
-    `new`: silent changes. `edits`: also edits of ordinary project files. `ask`: no changes. `live`: as `edits`,
-    but at the end of every turn instead of at the end of the task. `all`: all changes in project and output
-    folder; for containers and CI only, so no settings file may set it."""
+    `new`: silent changes. `edits`: silent changes, and edits of ordinary files in the project. `ask`: no changes.
+    `live`: the same as `edits`, but at the end of every turn and not only at the end of the task. `all`: all
+    changes in the project and the output folder. It is meant only for containers and CI, so no settings file may
+    contain it."""
 
     NEW = "new"
     EDITS = "edits"
@@ -69,7 +71,8 @@ class ApplyMode(StrEnum):
 
     @property
     def unasked(self) -> frozenset[ChangeClass]:
-        """Return the classes that are applied without approval if all changes of a task are of these classes."""
+        """Return the classes of this mode. The changes of a task are applied without approval if all of them have
+        one of these classes."""
         return _UNASKED[self]
 
 
@@ -83,9 +86,8 @@ _UNASKED = {
 
 
 class Rewritten(BaseModel):
-    """The losses of a repository, as git reports them: the branches and tags that are moved back, moved aside or
-    removed, and the commits that no ref reaches any more (counted up to 1,000). `repository` is its absolute
-    path."""
+    """What a repository loses, as git reports it: branches and tags that are moved back, moved aside or removed,
+    and commits that no ref reaches any more (counted up to 1,000). `repository` is its absolute path."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -98,10 +100,10 @@ class Rewritten(BaseModel):
 class ClassifiedChange(BaseModel):
     """One changed path. Sizes are in bytes (None if there is no file).
 
-    `reason` says in English why the change needs consent (`tools.gate_words.why` translates it); it is empty for
-    a silent change. `moved_to` is the absolute printable path to which the old content moved; the reason ends
-    with it. `detail` holds a link's target, or the old and the new mode. `rewrites`: for one of git's own files,
-    the losses of its repository through all its changed files. `diff` is set in reviews only."""
+    `reason` says in English why the change needs consent (`tools.gate_words.why` translates it). It is empty for a
+    silent change. `moved_to` is the absolute printable path to which the old content was moved. The reason ends
+    with it. `detail` is the target of a link, or the old and the new mode. `rewrites`: set for one of git's own
+    files. It says what the repository loses by the changes in all of its files. `diff` is set only in reviews."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -122,19 +124,19 @@ def _none(number: int) -> bool:
 
 
 def _number() -> int:
-    """Return a field for a count that is written only if it is not zero."""
+    """Return a field for a count that is left out of the JSON if it is zero."""
     return Field(default=0, ge=0, exclude_if=_none)
 
 
 class ClassCount(Contract):
-    """The number of changes of one class, by paths.
+    """The number of changed paths in one class.
 
-    For history it also has the counts of `Rewritten` for all repositories together, because moving a branch back
-    changes many of git's files.
+    For the class history, it also has the counts in `Rewritten` for all repositories together, because moving a
+    branch back changes many of git's files.
 
-    Parts of `count`: `moved` counts paths that only moved. Among silent paths, `harmless` ones are no new files
-    (git's own files and files that existed before), and other changes imply the `implied` ones: directories above
-    new files, and targets of moves."""
+    `moved`, `harmless` and `implied` are parts of `count`. `moved` counts the paths that were only moved. Among
+    silent paths, `harmless` counts those that are no new files of the user (git's own files, and files that existed
+    before). `implied` counts those that other changes imply (directories above new files, and targets of moves)."""
 
     change_class: ChangeClass
     count: int = Field(ge=1)
@@ -147,18 +149,19 @@ class ClassCount(Contract):
 
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
-        """Return the counts that matter to a user, by name: the class, `moved` and `harmless`."""
+        """Return the counts that matter to a user, by their names: the class, `moved` and `harmless`."""
         own = self.count - self.moved - self.harmless - self.implied
         named = ((self.change_class.value, own), ("moved", self.moved), ("harmless", self.harmless))
         return tuple((name, number) for name, number in named if number)
 
 
 class Review(Contract):
-    """All changes of a task, as shown to a user. Part of a ConfirmationRequest.
+    """All changes of a task, as a user is shown them. It is a part of a ConfirmationRequest.
 
-    `counts` and `changes` are in order of danger; `changes` is complete. `conflicts` are paths that the user has
-    changed meanwhile, so an approval does not apply them. `unfinished`: the task was abandoned, so no standing
-    permission may answer. `went_out`: data that was sent, which discarding the changes does not undo."""
+    `counts` and `changes` are ordered by danger. `changes` is complete. `conflicts` are paths that the user has
+    changed meanwhile. An approval does not apply them. `unfinished`: true if the task was abandoned. No standing
+    permission may give the answer then. `went_out`: data that were sent to other machines. Discarding the changes
+    does not undo that."""
 
     task_id: str
     counts: tuple[ClassCount, ...] = ()
@@ -169,10 +172,11 @@ class Review(Contract):
 
 
 class Ending(Contract):
-    """The order to apply the task's changes, because the task ends. R7 → gate.
+    """The order to settle the changes of a task, because the task ends. R7 → gate.
 
-    `may_ask` False: no user is asked (an interrupt, or no time is left), and changes that need consent stay
-    pending. `may_go_on`: an abandoned task may be resumed, and its subtasks then continue in their forks."""
+    If `may_ask` is False, no user is asked (after an interrupt, or when no time is left), and changes that need
+    consent stay pending. `may_go_on`: true if an abandoned task may be resumed, so that its subtasks then continue
+    in their forks."""
 
     task_id: str
     directive: Literal["accept", "success", "abandon"]
@@ -182,20 +186,22 @@ class Ending(Contract):
 
 
 SettledState = Literal["none", "applied", "pending", "discarded", "partly"]
-"""none: nothing was changed. partly: the changes that the user chose are applied, and the rest is pending."""
+"""none: nothing was changed. partly: the changes that the user chose are applied, and the others are pending."""
 
 
 class Settled(Contract):
-    """The outcome of a task's changes. Gate → R7, and in the FinalResult.
+    """What happened to the changes of a task at its end. The gate sends it to R7 (solver), and the FinalResult
+    contains it.
 
-    `changes` lists all changes that needed consent and the first thousand silent ones (`unlisted` counts the
-    rest); `counts` counts all changes. `applied` are the applied paths, including those from before a resumption
-    (empty means all if the state is `applied`). `reason` is a text in the task's language: why changes are
-    pending, if there is another reason than missing consent, or why changes were not applied. `expires_at`:
-    seconds since the epoch (UTC) after which pending changes may be dropped. `kept_under` is the id of another
-    task (of the board) whose workspace holds the changes, and under which they are applied. `stopped`: commands
-    that still ran at the task's end; `running`: commands that were then started outside the workspace because the
-    user agreed, each as `ID: command`. `unseen`: the user's files that the task's commands could not see."""
+    `changes` lists all changes that needed consent and the first thousand silent ones. `unlisted` is the number of
+    the others. `counts` counts all changes. `applied` are the paths that were applied, including those from before
+    a resumption. If it is empty and the state is `applied`, all were applied. `reason` is a text in the language of
+    the task. It says why changes are pending if there is another reason than missing consent, or why they were not
+    applied. `expires_at`: the time after which pending changes may be deleted (seconds since the epoch, UTC).
+    `kept_under` is the id of another task (on the board). Its workspace contains the changes, which are applied
+    under this id. `stopped`: commands that were still running when the task ended. `running`: those of them that
+    were then started outside of the workspace because the user agreed, each as `ID: command`. `unseen`: the user's
+    files that the commands of the task could not see."""
 
     state: SettledState = "none"
     counts: tuple[ClassCount, ...] = ()
@@ -214,27 +220,29 @@ class Settled(Contract):
 
     @property
     def waits(self) -> bool:
-        """Check whether changes of the task are still pending (exit code 4)."""
+        """Return whether changes of the task are still pending (exit code 4)."""
         return self.state in ("pending", "partly")
 
     @property
     def only_conflicts(self) -> bool:
-        """Check whether no pending change could be applied, because the user has changed all these files since."""
+        """Return whether no pending change could be applied, because the user has since changed all of these
+        files."""
         return self.waits and bool(self.conflicts) and not self.counts
 
     @property
     def took_effect(self) -> tuple[str, ...]:
-        """Return the paths that were applied: `applied`, or if that is empty, the paths of all applied changes."""
+        """Return the paths that were applied. They are `applied`, or if that is empty, the paths of all applied
+        changes."""
         return self.applied or tuple(one.path for one in self.changes if self.state == "applied")
 
 
 def in_order_of_danger(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassifiedChange, ...]:
-    """Sort by danger, the most dangerous classes first, and by path within a class."""
+    """Sort changes by their danger, the most dangerous classes first, and by path within a class."""
     return tuple(sorted(changes, key=lambda one: (one.change_class.danger, one.path)))
 
 
 def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
-    """Count the changes of each class, in order of danger."""
+    """Count the changes of each class. The classes are ordered by danger."""
     found: dict[ChangeClass, list[ClassifiedChange]] = {}
     for one in changes:
         found.setdefault(one.change_class, []).append(one)
@@ -243,25 +251,27 @@ def counts_of(changes: tuple[ClassifiedChange, ...]) -> tuple[ClassCount, ...]:
 
 
 def arrived(changes: Iterable[ClassifiedChange]) -> dict[str, str]:
-    """Return the new path of each moved file with its old path, if the change at the new path is silent."""
+    """Return the new path of each moved file together with the old one, if the change at the new path is silent."""
     listed = tuple(changes)
     silent = {one.path for one in listed if one.change_class is ChangeClass.SILENT}
     return {one.moved_to: one.path for one in listed if one.moved_to is not None and one.moved_to in silent}
 
 
 def with_arrivals(paths: Iterable[str], changes: Iterable[ClassifiedChange]) -> frozenset[str]:
-    """Return the paths and the new paths of moved files among them, because applying half a move loses the file."""
+    """Return the paths, and the new paths of those that are moved files. If only half of a move were applied, the
+    file would be lost."""
     chosen = frozenset(paths)
     return chosen | {one.moved_to for one in changes if one.moved_to is not None and one.path in chosen}
 
 
 def is_gits(path: str) -> bool:
-    """Check whether a path is one of git's own files in a repository."""
+    """Return whether a path is one of git's own files in a repository."""
     return "/.git/" in f"{path}/"
 
 
 def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
-    """Return silent paths that others imply: targets of moves, and new directories above new or moved paths."""
+    """Return the silent paths that other changes imply. They are the targets of moves, and new directories above
+    new or moved paths."""
     there = arrived(changes)
     made = [one.path for one in changes if _is_new(one)]
     above: set[str] = set()
@@ -272,8 +282,8 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
 
 
 def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
-    """Return the outermost new directories that contain more than `CROWD` new files (an environment, packages, a
-    clone), with the number of files. Only silent changes are counted."""
+    """Return the outermost new directories that contain more than `CROWD` new files, each with the number of files.
+    Examples are an environment, packages, and a clone. Only silent changes are counted."""
     made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
     directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
     places = (outermost(one.path, directories) for one in made if one.path not in directories)
@@ -281,16 +291,17 @@ def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
 
 
 def _is_new(change: ClassifiedChange) -> bool:
-    """Check whether a change is a silent new file, link or directory that is not git's own."""
+    """Return whether a change is a silent new file, link or directory, and not one of git's own."""
     return change.kind in _MADE and change.change_class is ChangeClass.SILENT and not is_gits(change.path)
 
 
 def count_of(
     change_class: ChangeClass, changes: Sequence[ClassifiedChange], told: Collection[str] = ()
 ) -> ClassCount:
-    """Count changes of one class, at least one. `told` are the paths that other changes imply."""
+    """Return the number of changes in one class, which is at least one. `told` are the paths that other changes
+    imply."""
     silent = [one for one in changes if change_class is ChangeClass.SILENT]
-    # Several paths may belong to one repository, so count its losses once.
+    # Several paths may belong to the same repository, whose losses are counted once.
     lost = {one.rewrites.repository: one.rewrites for one in changes if one.rewrites is not None}.values()
     return ClassCount(
         change_class=change_class,

@@ -21,7 +21,7 @@ from artoo.contracts.settling import Settled
 
 
 class Loss(Contract):
-    """The loss: D, P and Omega in [0, 1], and L = α·D + β_eff·P + λ·Ω (paper, section 5.1)."""
+    """The loss. D, P and Omega are in [0, 1], and L = α·D + β_eff·P + λ·Ω (paper, section 5.1)."""
 
     D: float = 0.0
     P: float = 0.0
@@ -30,38 +30,39 @@ class Loss(Contract):
 
 
 class StoppedBy(StrEnum):
-    """The reasons for which a task ends before its criteria are met."""
+    """The reasons why a task ends before its criteria are met."""
 
     COST = "cost"  # Ω ≥ θ
-    DIVERGENCE = "divergence"  # the Law 2 kill switch
+    DIVERGENCE = "divergence"  # the kill switch of Law 2
     REPLANS = "replans"
-    MISSING_INPUT = "missing_input"  # an executor's claim that the work cannot be done was not refuted
-    QUESTION = "question"  # the planner asks the user, because the request is ambiguous
+    MISSING_INPUT = "missing_input"  # an executor claimed that the work cannot be done, and this was not refuted
+    QUESTION = "question"  # the planner asks the user, because the request is not clear
     TIME = "time"
-    CALLS = "calls"  # in logs of version 0.1 also tokens
+    CALLS = "calls"  # in logs of version 0.1 also for tokens
     TOKENS = "tokens"
     MONEY = "money"
     NO_MODEL = "no_model"
-    PROMPT_REFUSED = "prompt_refused"  # the model's server refuses this task's prompts but answers others
+    PROMPT_REFUSED = "prompt_refused"  # the server of the model refuses the prompts of this task but answers others
     INTERRUPTED = "interrupted"
     REFUSED_BY_USER = "refused_by_user"
     INTERNAL = "internal"
 
     @property
     def is_infrastructure(self) -> bool:
-        """Check whether the task ended for reasons outside the task, so that it can be resumed later."""
+        """Return whether the task ended for reasons outside of the task, so that it can be resumed later."""
         return self in (StoppedBy.NO_MODEL, StoppedBy.INTERRUPTED, StoppedBy.INTERNAL)
 
     @property
     def teaches(self) -> bool:
-        """Return False if nothing can be learnt from the ending (SPEC section 5): an infrastructure failure, an
-        unclear or refused request, or a missing input that the user has to supply."""
+        """Return False if nothing can be learnt from the ending (SPEC section 5). This is so after a failure of the
+        infrastructure, an unclear or refused request, or a missing input that the user must supply."""
         own = (StoppedBy.QUESTION, StoppedBy.PROMPT_REFUSED, StoppedBy.MISSING_INPUT)
         return not self.is_infrastructure and self not in own
 
 
 class OutcomeSummary(Contract):
-    """A round in which all subtasks matched; some criteria may be open. R4b → R7. `shared` is as in Joined."""
+    """The summary of a round in which all subtasks matched. Some criteria may be open. R4b → R7. `shared` has the
+    same meaning as in Joined."""
 
     task_id: str
     merged_output: str
@@ -72,10 +73,10 @@ class OutcomeSummary(Contract):
 
 
 class ReplanRequest(Contract):
-    """The summary of a round with unmet criteria: all outcomes and a merge of the matched ones. R4b → R7.
-    `shared` is as in Joined. `not_run` counts the criteria of subtasks that never started; they are failed in D
-    and absent from P. `unjudged`: the merge contains an answer that no validator had judged when the task was
-    stopped."""
+    """The summary of a round with unmet criteria. It has all outcomes, and a merge of the matched ones. R4b → R7.
+    `shared` has the same meaning as in Joined. `not_run` is the number of criteria of subtasks that never started.
+    They count as failed in D, and do not count in P. `unjudged`: true if the merge contains an answer that no
+    validator had judged when the task was stopped."""
 
     task_id: str
     outcomes: tuple[SubTaskOutcome, ...] = ()
@@ -92,7 +93,7 @@ class ReplanRequest(Contract):
 
 
 class Directive(StrEnum):
-    """R7's macro-states. `init` occurs only as the previous directive of the first round."""
+    """The macro-states of R7 (solver). `init` occurs only as the previous directive of the first round."""
 
     INIT = "init"
     ACCEPT = "accept"
@@ -105,11 +106,11 @@ class Directive(StrEnum):
 
 
 class Decided(Contract):
-    """A record by R7 of one decision of the control law, with all values from which it was computed.
+    """A record by R7 (solver) of one decision of the control law, with all values from which it was computed.
 
-    `grad_l` is the gradient that decided; it equals `grad_equal_cost` or `grad_paper`. `elapsed_ms` is the
-    measured time, unrounded, from which Ω follows. `exhausted`: the task ended because another approach was
-    demanded and none was left."""
+    `grad_l` is the gradient by which it was decided. It equals `grad_equal_cost` or `grad_paper`. `elapsed_ms` is
+    the measured time, not rounded. Ω is computed from it. `exhausted`: true if the task ended because another
+    approach was demanded and none was left."""
 
     round: int
     directive: Directive
@@ -128,10 +129,11 @@ class Decided(Contract):
 
 
 class PlanDirective(Contract):
-    """The instruction how the next round must differ. R7 → R2.
+    """The instruction in which way the next round must be different. R7 → R2.
 
-    The blocks are those of all rounds so far; `suggested_alternatives` contains no blocked tool. `unmet` are the
-    task's criteria that failed. `urgency` is the sign of ∇L, or `steady` if |∇L| is below ε."""
+    The blocked tools and targets are those of all rounds so far. `suggested_alternatives` contains no blocked tool.
+    `unmet` are the verdicts on criteria of the whole task that failed. `urgency` is the sign of ∇L. It is `steady`
+    if |∇L| is below ε."""
 
     task_id: str
     round: int = Field(ge=2)
@@ -154,10 +156,10 @@ class PlanDirective(Contract):
 
 
 class UnmetCriterion(Contract):
-    """A criterion that the delivered result does not satisfy, and the role that answers for it.
+    """A criterion that the delivered result does not meet, and the role that is accountable for it.
 
-    `reason` is the text of a model, or English text of code. `found` is the typed finding of code. `impossible`:
-    no work on the criterion failed, but an unrefuted claim says that it cannot be met."""
+    `reason` is a text of a model, or an English text of code. `found` is what code has found, as a typed value.
+    `impossible`: true if no work on the criterion failed, but a claim that it cannot be met was not refuted."""
 
     criterion: str
     reason: str = ""
@@ -168,25 +170,25 @@ class UnmetCriterion(Contract):
 
 
 class Money(Contract):
-    """The cost of model calls. `amount` does not include the `unpriced_calls` of models without a price.
+    """The cost of model calls in money. `amount` does not include the `unpriced_calls`, whose models have no price.
 
-    `currency` is the operator's label."""
+    `currency` is a label that the operator chose."""
 
     amount: float = Field(default=0.0, ge=0)
     currency: str = ""
     unpriced_calls: int = Field(default=0, ge=0)
 
     def plus(self, cost: float | None) -> Money:
-        """Return the sum with the cost of one more call; None if that cost is unknown."""
+        """Return the sum with the cost of one more call. If that cost is None, the call has no price."""
         if cost is None:
             return self.model_copy(update={"unpriced_calls": self.unpriced_calls + 1})
         return self.model_copy(update={"amount": self.amount + cost})
 
 
 class Cost(Contract):
-    """The resources that a task has used so far. `money` is None if no prices are configured. `llm_calls` counts
-    the requests that a server may have charged for, including retries of a lost answer and repairs but not
-    refusals."""
+    """The amounts that a task has used so far. `money` is None if no prices are configured. `llm_calls` is the
+    number of requests for which a server may have charged. Retries of a lost answer and repairs count, but refusals
+    do not."""
 
     llm_calls: int = 0
     prompt_tokens: int = 0
@@ -198,16 +200,17 @@ class Cost(Contract):
 
 
 class FinalResult(Contract):
-    """The result of a task, which R7 alone publishes and which ends every task.
+    """The result of a task. Only R7 (solver) publishes it, and it ends every task.
 
-    `output` is built from tool output; `summary` is the same text with marks for missing parts. User interfaces
-    build artoo's own sentences from these fields, in the user's `language` (a BCP 47 primary tag). `withheld`
-    lists operations that Law 1 prevented; the summary then begins with [LAW1]. `changes` is the outcome of the
-    task's file changes; pending changes are no failure of the task. `stopped_by` and `detail` say why a task was
-    abandoned; `next_moves` are a model's suggestions. `assurance` is the assurance of the weakest criterion,
-    `open` are the criteria that nothing decided, `amended` are the checks that were replaced. `facts` are the
-    findings of code, independent of the text. `value` is the output in the requested form (UserRequest.returns);
-    it is None if the caller requested no form, or if none could be made, which `facts` then reports."""
+    `output` is built from the output of tools. `summary` is the same text with marks for what is missing. User
+    interfaces write artoo's own sentences from these fields in the user's `language` (a BCP 47 primary tag).
+    `withheld` lists operations that Law 1 has prevented. If there are any, the summary begins with [LAW1].
+    `changes` says what happened to the task's changes of files. Pending changes do not mean that the task failed.
+    `stopped_by` and `detail` say why a task was abandoned. `next_moves` are suggestions of a model. `assurance` is
+    that of the weakest criterion. `open` are the criteria that nothing decided, and `amended` the checks that were
+    replaced. `facts` are what code has found, independently of the text. `value` is the output in the form that was
+    requested (UserRequest.returns). It is None if no form was requested, or if the output could not be converted,
+    which `facts` then report."""
 
     task_id: str
     summary: str
@@ -235,7 +238,7 @@ class FinalResult(Contract):
 
 
 class Halt(Contract):
-    """The order to stop running work now. R4b answers at once with a merge of matched outcomes. R7 → R4b,
+    """The order to stop all running work now. R4b answers at once with a merge of the matched outcomes. R7 → R4b,
     executors."""
 
     stopped_by: StoppedBy
@@ -243,7 +246,8 @@ class Halt(Contract):
 
 
 class RoleFailure(Contract):
-    """A record that a role failed to do its part. Any role → R7, which ends the task and reports the failure."""
+    """A record that a role failed to do its work. Any role → R7 (solver), which ends the task and reports the
+    failure."""
 
     role: Role
     stopped_by: StoppedBy

@@ -1,6 +1,6 @@
 """Input of a running task, with user messages, questions, plan approval, samples and R7's directives.
 
-Reference: SPEC 3.5.
+Reference: SPEC section 3.5.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from artoo.contracts.solution import Directive, Loss
 class UserMessage(Contract):
     """A message of the user to a running task. user → R3, R2, dispatcher, R7.
 
-    Executors receive it before their next turn, R2 before its next plan, and later subtasks in their first
-    message. `hold`: interrupt the running turn and wait for the next message (Ctrl-C once); the text is then
-    empty. `by` names the user interface (`terminal`, `web`, `acp`, `mcp`, `library`)."""
+    Executors receive it before their next turn, and R2 (planner) before its next plan. Later subtasks get it in
+    their first message. `hold`: true to interrupt the current turn and wait for the next message (Ctrl-C once). The
+    text is empty then. `by` is the name of the user interface (`terminal`, `web`, `acp`, `mcp`, `library`)."""
 
     text: str = ""
     hold: bool = False
@@ -30,7 +30,7 @@ class UserMessage(Contract):
 class QuestionAsked(Contract):
     """An executor's question to the user (`ask_person`). R3 → user, R7.
 
-    R7's stopwatch is paused until the answer.
+    The stopwatch of R7 (solver) is paused until the answer.
     """
 
     subtask_id: str
@@ -38,16 +38,16 @@ class QuestionAsked(Contract):
 
 
 class QuestionAnswered(Contract):
-    """The user's answer to an executor's question. user → R3, R7. It is empty if no user answered in time."""
+    """The user's answer to an executor's question. user → R3, R7. It is empty if no user has answered in time."""
 
     subtask_id: str
     answer: str
 
 
 class PlanProposed(Contract):
-    """A plan that waits for approval (`--plan`).
+    """A plan that needs the user's approval (`--plan`).
 
-    R2 → user, R7. R7's stopwatch is paused until the answer."""
+    R2 → user, R7. The stopwatch of R7 (solver) is paused until the answer."""
 
     plan: Plan
 
@@ -55,16 +55,16 @@ class PlanProposed(Contract):
 class PlanAnswered(Contract):
     """The user's answer to a proposed plan. user → R2, R7.
 
-    `change`: R2 plans once more, as `remarks` demand. `reject` ends the task."""
+    `change`: R2 (planner) plans once more with the changes that `remarks` request. `reject` ends the task."""
 
     decision: Literal["approve", "change", "reject"]
     remarks: str = ""
 
 
 class SampleDue(Contract):
-    """The request for a sample of a long attempt, every few turns or minutes (`Sampling`). R3 → R4a.
+    """The request to sample a long attempt. It is made every few turns or minutes (`Sampling`). R3 → R4a.
 
-    `turn` counts the turns of the attempt. `calls` are the calls since the last sample."""
+    `turn` is the number of turns of the attempt so far. `calls` are the calls since the last sample."""
 
     subtask_id: str
     attempt: int = Field(ge=1)
@@ -73,9 +73,9 @@ class SampleDue(Contract):
 
 
 class Sampled(Contract):
-    """The verdicts of checks by code, run in a throw-away layer while the attempt continues. R4a → R7.
+    """The verdicts of checks that were run in a throw-away layer while the attempt continues. R4a → R7.
 
-    `logical` and `environmental` count the failure classes of the calls since the last sample.
+    `logical` and `environmental` are the numbers of failures of both classes in the calls since the last sample.
     """
 
     subtask_id: str
@@ -87,9 +87,9 @@ class Sampled(Contract):
 
 
 class SampleMeasured(Contract):
-    """A record by R7 of the loss at one sample, and of its directive.
+    """A record by R7 (solver) of the loss at one sample, and of the directive that followed.
 
-    If `directive` is None, the attempt continues unchanged. `elapsed_ms` is the time on R7's stopwatch."""
+    If `directive` is None, the attempt continues unchanged. `elapsed_ms` is the time on the solver's stopwatch."""
 
     subtask_id: str
     turn: int
@@ -102,10 +102,10 @@ class SampleMeasured(Contract):
 
 
 class CourseDirective(Contract):
-    """A directive of R7 to an executor during its attempt. R7 → R3.
+    """A directive of R7 (solver) to an executor during its attempt. R7 → R3.
 
-    The model reads `text`. `ends_attempt`: two samples worsened after a directive (Law 2), so the executor stops
-    and delivers its present result."""
+    `text` is what the model reads. `ends_attempt`: true if two samples after a directive were worse (Law 2). The
+    executor then stops and delivers the result that it has."""
 
     subtask_id: str
     turn: int
@@ -115,10 +115,11 @@ class CourseDirective(Contract):
 
 
 class Heard(Contract):
-    """A message that an executor received between two turns. It is part of its Observed (source `messages`).
+    """A message that an executor has received between two turns. It is a part of an Observed (with the source
+    `messages`).
 
-    `message`: the text of a UserMessage with the envelope `id`. `directive`: the text of a CourseDirective.
-    `end`: a CourseDirective that ends the attempt. `sample`: a sample of the criteria is due."""
+    `message`: the text of a UserMessage, whose envelope has the id `id`. `directive`: the text of a
+    CourseDirective. `end`: a CourseDirective that ends the attempt. `sample`: a sample of the criteria is due."""
 
     what: Literal["message", "directive", "end", "sample"]
     text: str = ""
@@ -126,7 +127,8 @@ class Heard(Contract):
 
 
 class EffortChosen(Contract):
-    """A record by R7 of the budgets that apply from now on, chosen by the plan's effort or by the user."""
+    """A record by R7 (solver) of the budgets that apply from now on. The effort of the plan or the user determines
+    them."""
 
     effort: Literal["quick", "normal", "long"]
     seconds: float

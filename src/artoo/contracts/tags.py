@@ -1,6 +1,6 @@
 """Tags and pairs of memory, with the prefixes, word counts and lengths of slugs and labels.
 
-Tags are the only keys under which memory stores and finds experience. Reference: paper, section 6.2.
+Tags are the only keys by which memory stores and finds experience. Reference: paper, section 6.2.
 
     macro    intent:<kind>    / env:local        one per terminal state
     micro    tool:<identity>  / path:<target>    one per blocked or matched pair, where it was (see `placed`)
@@ -9,7 +9,7 @@ Tags are the only keys under which memory stores and finds experience. Reference
     request  request:<kind>   / env:local        the words of a request of this kind (level K)
     thing    thing:<slug>     / env:local        where a named thing was found (level K; see there)
 
-Writers and readers both call these functions; no other code builds a tag.
+Code that writes and code that reads both call these functions. No other code builds a tag.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from typing import NamedTuple
 from artoo.contracts.text import well_formed
 
 SLUG_WORDS = 3
-# Most words in the label of a kind of request.
+# Maximum number of words in the label of a kind of request.
 LABEL_WORDS = 4
 _LABEL_LENGTH = 96
 WORD_LENGTH = 32
-# Characters of a text that are read, because the beginning of a request says what it is about.
+# Number of characters of a text that are read. The beginning of a request says what it is about.
 READ_LENGTH = 4_096
 TAG_LENGTH = 8_192
 LOCAL = "env:local"
 CELL_6 = "cell:6"
 
-_WIDE_SCRIPTS = (  # in ascending order
+_WIDE_SCRIPTS = (  # the numbers are in ascending order
     (0x3040, 0x30FF),  # kana
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -43,7 +43,7 @@ _WIDE_SCRIPTS = (  # in ascending order
 
 
 class Pair(NamedTuple):
-    """A (space, entity) tag pair, the unit for which memory computes its two potentials."""
+    """A pair of tags (space, entity). Memory computes two potentials for each pair."""
 
     space: str
     entity: str
@@ -53,21 +53,22 @@ class Pair(NamedTuple):
 
 
 def slug(text: str) -> str:
-    """Return the first three words, in lower case, joined by underscores.
+    """Return the first three words of a text in lower case, joined by underscores.
 
-    Scripts without spaces are read in pairs of characters, because most Chinese words are pairs. The slug is
-    never empty and has at most 98 letters, marks, digits and underscores, so it is safe in a tag, a key and a
-    file name. Text without a word becomes a short digest; blank text becomes `none`."""
+    Scripts without spaces are read in pairs of characters, because most Chinese words have two characters. The slug
+    is never empty. It has at most 98 letters, marks, digits and underscores, so that it is safe in a tag, a key and
+    a file name. For text without a word it is a short digest, and for blank text it is `none`."""
     return _joined(text, SLUG_WORDS)
 
 
 def label(text: str) -> str:
-    """Return the label of a kind of request: like `slug`, but with up to four words. It is idempotent."""
+    """Return the label of a kind of request. It is like `slug`, but has up to four words. The label of a label is
+    the same label."""
     return _joined(text, LABEL_WORDS)[:_LABEL_LENGTH].rstrip("_")
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in the form of slugs and labels, each once, in order."""
+    """Return the words of a text in the form that slugs and labels use. Each word is returned once, in order."""
     return tuple(dict.fromkeys(_words(_fold(text[:READ_LENGTH]))))
 
 
@@ -91,7 +92,7 @@ def request_pair(kind: str) -> Pair:
 
 
 def label_of(pair: Pair) -> str | None:
-    """Return the kind of request that a pair is about, or None."""
+    """Return the kind of request that a pair is about. Return None for any other pair."""
     for tag in (pair.space, pair.entity):
         family, _, name = tag.partition(":")
         if family in ("intent", "request"):
@@ -106,13 +107,15 @@ def relabelled(pair: Pair, old: str, new: str) -> Pair:
 
 
 def micro_pair(identity: str, target: str) -> Pair:
-    """Return the pair of one tool on one target. Longer tags than 8,192 characters keep their head and a digest."""
+    """Return the pair of one tool on one target. A tag that is longer than 8,192 characters is shortened to its
+    beginning and a digest."""
     return Pair(_bounded(f"tool:{identity}"), _bounded(f"path:{target}"))
 
 
 def placed(pair: Pair, project: str) -> Pair:
-    """Return a micro pair as memory stores it. The target gets the project's path as prefix, because a file name
-    or a command means something else in another project. Absolute paths, URLs and other pairs stay unchanged."""
+    """Return a pair with a target in the form in which memory stores it. The path of the project precedes the
+    target, because a file name or a command means something else in another project. Absolute paths, URLs and all
+    other pairs are unchanged."""
     target = target_of(pair)
     if not target or not project or target.startswith(("/", "~")) or _is_address(target):
         return pair
@@ -120,7 +123,8 @@ def placed(pair: Pair, project: str) -> Pair:
 
 
 def here(pair: Pair, project: str) -> Pair | None:
-    """Return a pair of memory in the form that tools in `project` use; None if it concerns another project."""
+    """Return a pair from memory in the form that tools in `project` use. Return None if it is about another
+    project."""
     target = target_of(pair)
     if target is None or not project or _is_address(target):
         return pair
@@ -139,12 +143,13 @@ def kind_pair(identity: str, kind: str) -> Pair:
 
 
 def kind_of(wide: Pair, macro: Pair) -> Pair:
-    """Return the pair of the tool of `wide` for the kind of request of `macro`."""
+    """Return the pair of the tool in `wide` for the kind of request in `macro`."""
     return Pair(wide.space, macro.space)
 
 
 def pair_named(text: str) -> Pair:
-    """Parse a pair as people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the label of a kind."""
+    """Parse a pair in the form in which people write it: `SPACE ENTITY`, `tool:NAME` (any target), or the label of
+    a kind."""
     space, _, entity = text.partition(" ")
     if ":" in space and ":" in entity:
         return Pair(space, entity)
@@ -154,8 +159,9 @@ def pair_named(text: str) -> Pair:
 
 
 def thing_pair(name: str, project: str = "") -> Pair:
-    """Return the pair for the location of a named thing in a project, or outside of projects if `project` is
-    empty. Each project has its own pairs, because the same name may be something else in another project."""
+    """Return the pair for the place of a named thing in a project. If `project` is empty, the thing is outside of
+    all projects. Each project has pairs of its own, because the same name may mean something else in another
+    project."""
     return Pair(_bounded(f"thing:{slug(name)}{'@' if project else ''}{project}"), LOCAL)
 
 
@@ -165,22 +171,22 @@ def doubt_pair(kind: str) -> Pair:
 
 
 def tool_of(pair: Pair) -> str | None:
-    """Return the tool identity that a pair is about, or None."""
+    """Return the tool identity that a pair is about. Return None for any other pair."""
     return pair.space.removeprefix("tool:") if pair.space.startswith("tool:") else None
 
 
 def is_wide(pair: Pair) -> bool:
-    """Check whether a pair is about a tool for any target and any kind of request."""
+    """Return whether a pair is about a tool in general, for any target and any kind of request."""
     return pair.space.startswith("tool:") and pair.entity == LOCAL
 
 
 def is_kind(pair: Pair) -> bool:
-    """Check whether a pair is about a tool for one kind of request."""
+    """Return whether a pair is about a tool for one kind of request."""
     return pair.space.startswith("tool:") and pair.entity.startswith("intent:")
 
 
 def target_of(pair: Pair) -> str | None:
-    """Return the target that a micro pair is about, or None."""
+    """Return the target that a pair is about. Return None for any other pair."""
     return pair.entity.removeprefix("path:") if pair.entity.startswith("path:") else None
 
 
@@ -205,7 +211,7 @@ def _bounded(tag: str) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    # Scripts without spaces are cut into pairs of characters, because most Chinese words are pairs.
+    # Scripts without spaces are split into pairs of characters, because most Chinese words have two characters.
     word: list[str] = []
     wide = False
     for character in text:

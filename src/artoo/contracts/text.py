@@ -12,15 +12,16 @@ from collections import defaultdict
 from collections.abc import Collection
 
 CUT = "…"
-# Fewer characters are never left out, because the line that reports the cut needs room, too, and a model would
-# ask for the missing text.
+# Minimum number of characters that are left out. The line that reports the omission needs room too, and a model
+# would ask for the missing text.
 _LEAST_LEFT_OUT = 200
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return the beginning of a text in at most `limit` characters; a longer text ends at a word, with `…`.
+    """Return the beginning of a text in at most `limit` characters. If the text is longer, it ends at a word,
+    followed by `…`.
 
-    A single word that is longer than the limit (a path, a line of Chinese) is cut at the limit.
+    A single word that is longer than the limit (such as a path, or a line of Chinese) is cut at the limit.
     """
     if len(text) <= limit:
         return text
@@ -30,8 +31,8 @@ def shortened(text: str, limit: int) -> str:
 
 
 def last_part(text: str, limit: int) -> str:
-    """Return the end of a text in at most `limit` characters, starting at a word, because errors are printed
-    last."""
+    """Return the end of a text in at most `limit` characters, beginning at a word. The end is used because errors
+    are printed last."""
     if len(text) <= limit:
         return text
     kept = text[len(CUT) - limit :]
@@ -42,9 +43,11 @@ def last_part(text: str, limit: int) -> str:
 
 
 def without_middle(text: str, limit: int) -> str:
-    """Return beginning and end of a text in about `limit` characters, cut between lines or, failing that, words.
+    """Return the beginning and the end of a text in about `limit` characters. The text is cut between lines, or
+    between words if that is not possible.
 
-    A line between them says how many characters are left out. A text that is only slightly longer stays whole."""
+    A line between both parts says how many characters are left out. A text that is only a little longer is not
+    shortened."""
     if len(text) <= limit + _LEAST_LEFT_OUT:
         return text
     half = limit // 2
@@ -55,12 +58,12 @@ def without_middle(text: str, limit: int) -> str:
 
 
 def listed(paths: Collection[str], most: int = 20) -> str:
-    """List the paths in a line; if they are more than `most`, list directories instead.
+    """List paths in one line. If there are more than `most`, list directories instead.
 
-    The directories are listed with the number of their paths, and as deep as the room allows: `setup.cfg,
-    .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
+    Each directory is listed with the number of its paths. The directories are as deep as there is room for:
+    `setup.cfg, .venv/bin/ (12 paths), .venv/lib/ (1031 paths)`.
 
-    If one directory has too many entries, the first entries are listed with the number of the others.
+    If a single directory has too many entries, its first entries are listed with the number of the others.
     """
     distinct = list(dict.fromkeys(paths))
     shown = {path: [path] for path in distinct} if len(distinct) <= most else _inside("", distinct)
@@ -80,8 +83,8 @@ def listed(paths: Collection[str], most: int = 20) -> str:
 
 
 def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
-    """Return the entries of a directory, each with its paths. All directories, including `directory`, end with
-    `/`."""
+    """Return the entries of a directory, each with the paths in it. All directories, including `directory`, end
+    with `/`."""
     found = defaultdict[str, list[str]](list)
     for path in paths:
         name, slash, _ = path.removeprefix(directory).partition("/")
@@ -90,8 +93,8 @@ def _inside(directory: str, paths: Collection[str]) -> dict[str, list[str]]:
 
 
 def _last_break(text: str, least: int) -> int:
-    """Return the place for a cut: the last line end after `least`, or the last space after it, or the text's
-    end."""
+    """Return the position at which a text is cut. It is the last line end after `least`, or the last space after
+    it, or the end of the text."""
     line_end = text.rfind("\n")
     space = line_end if line_end > least else _last_space(text)
     return space if space > least else len(text)
@@ -102,7 +105,8 @@ def _last_space(text: str) -> int:
 
 
 def set_off(text: str) -> str:
-    """Indent every line by a blank, so that no line looks like a heading of a record, which is not indented."""
+    """Indent every line by one blank, so that no line looks like a heading of a record. Headings are not
+    indented."""
     return "\n".join(f" {line}" for line in text.splitlines())
 
 

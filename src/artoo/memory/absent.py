@@ -11,9 +11,11 @@ from artoo.ports.recall import KNOWN_REQUESTS
 
 
 class NoMemory:
-    """A memory that recalls and keeps nothing. It implements both ports. `reason` is shown to people.
+    """A memory that returns nothing and stores nothing. It implements both interfaces, for reading and for writing.
+    `reason` is shown to people.
 
-    `unusable`: if true, a store could not be opened. Reads then raise the reason, which the stream records.
+    `unusable`: true if a store could not be opened. Reading then raises an error with the reason, which is recorded
+    on the stream.
     """
 
     def __init__(self, reason: str = "memory is off", *, unusable: bool = False) -> None:
@@ -25,7 +27,7 @@ class NoMemory:
             raise MemoryStoreError(self.reason)
 
     async def potentials_of(self, pairs: Sequence[Pair]) -> tuple[Potentials, ...]:
-        """Return Ignore for each pair."""
+        """Return the action Ignore for each pair."""
         self._check()
         ignore = MemoryAction.IGNORE
         return tuple(

@@ -48,12 +48,12 @@ _OF_PAIR = (
     "SELECT id FROM memory_megrams WHERE space = ? AND entity = ? AND level = 'C' LIMIT ?",
     "SELECT id FROM memory_megrams WHERE space = ? AND entity = ? AND level <> 'C' LIMIT ?",
 )
-"""One query for rules and one for the rest, because each has its own index."""
+"""One query is for rules and one for all other megrams, because each has an index of its own."""
 _OF_KIND = "SELECT id FROM memory_megrams WHERE space IN (?, ?) OR entity IN (?, ?) ORDER BY id LIMIT ?"
 
 
 class Books:
-    """The operations for people on the store. Each raises MemoryStoreError if the store is unusable."""
+    """The operations on the store for people. Each raises MemoryStoreError if the store cannot be used."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -63,7 +63,8 @@ class Books:
         return await self._read(lambda query: _overview(query, microseconds(now)))
 
     async def explain(self, pair: Pair, now: datetime, *, shown: int = SHOWN) -> Explanation:
-        """Explain a pair: its potentials, the `shown` largest shares, and both potentials over time."""
+        """Explain a pair. The explanation has the potentials, the `shown` largest contributions, and both
+        potentials over time."""
         now_us = microseconds(now)
 
         def work(query: Query) -> Explanation:
@@ -90,15 +91,16 @@ class Books:
         )
 
     async def rename_kind(self, old: str, new: str) -> int:
-        """Rename a kind of request in all megrams, and return how many were changed. Each slice is one transaction.
+        """Rename a kind of request in all megrams. Return the number of megrams that were changed. This is done in
+        slices, each of which is one transaction.
 
-        If interrupted, a repeated call continues the work.
+        If the call is interrupted, it can be repeated to continue the work.
         """
         tags = [keys.escape(f"{family}:{old}") for family in ("intent", "request")]
 
         def work(query: Query) -> int:
             listed = [row["id"] for row in query.all(_OF_KIND, (*tags, *tags, _SLICE))]
-            # Removed and added again, because the sums of both pairs change with it.
+            # The megram is removed and added again, because the sums of both pairs change.
             changed = [found for each in reading.get(query, listed).values() if (found := _moved(each, old, new))]
             tables.remove(query, [each.id for each in changed])
             return tables.add(query, changed)
@@ -106,7 +108,7 @@ class Books:
         return await self._until_done(work)
 
     async def forget_pair(self, pair: Pair) -> int:
-        """Delete all megrams of a pair, and return how many were deleted."""
+        """Delete all megrams of a pair. Return their number."""
         given = (*reading.key_of(pair), _SLICE)
 
         def work(query: Query) -> int:
@@ -115,11 +117,12 @@ class Books:
         return await self._until_done(work)
 
     async def forget_one(self, megram_id: str) -> Megram | None:
-        """Delete a megram and return it. None if it is not stored."""
+        """Delete a megram and return it. Return None if it is not stored."""
         return next(iter(await self._write(lambda query: tables.remove(query, [megram_id]))), None)
 
     async def oppose(self, megram_id: str, why: str, *, new_id: str, at: datetime) -> Megram:
-        """Store a megram of opposite σ against a stored one. Raises MemoryStoreError if that is not stored."""
+        """Store a megram of the opposite σ against a stored one. Raises MemoryStoreError if the other one is not
+        stored."""
 
         def work(query: Query) -> Megram:
             target = reading.get(query, [megram_id]).get(megram_id)
@@ -134,11 +137,11 @@ class Books:
         return await self._write(work)
 
     async def open_proposals(self) -> tuple[TLayerProposal, ...]:
-        """Return the Dreamer's open proposals."""
+        """Return the proposals of the Dreamer that are not answered yet."""
         return tuple(await self._read(_proposals))
 
     async def answer_proposal(self, proposal_id: str, *, accept: bool) -> TLayerProposal:
-        """Accept or refuse an open proposal. Raises MemoryStoreError if it is not stored or not open."""
+        """Accept or refuse a proposal. Raises MemoryStoreError if it is not stored or was answered already."""
 
         def work(query: Query) -> TLayerProposal:
             row = first(query.all(_PROPOSAL, (proposal_id,)))
@@ -153,7 +156,7 @@ class Books:
         return await self._write(work)
 
     async def examine(self) -> Findings:
-        """Check the store, and return the problems found."""
+        """Check the store. Return the problems that were found."""
         return await self._read(verify.examine)
 
     async def repair(self) -> None:
@@ -169,11 +172,12 @@ class Books:
                 yield line
 
     async def imported(self, lines: Iterable[bytes]) -> tuple[int, int]:
-        """Store the megrams of JSON lines, and return the numbers of added and of already known megrams."""
+        """Store the megrams in JSON lines. Return the numbers of those that were added and of those that were
+        known."""
         return await asyncio.to_thread(exchange.imported, self._engine, lines)
 
     def dreams(self, clock: Clock) -> Dreams:
-        """Return the Dreamer's side of the store."""
+        """Return the part of the store that the Dreamer uses."""
         return Dreams(self._engine, clock)
 
     async def close(self) -> None:
@@ -194,7 +198,8 @@ class Books:
 
 
 def _overview(query: Query, now_us: int) -> Overview:
-    """Count levels and pairs, and list the strongest pairs, proposals and reports. Linear in entries and pairs."""
+    """Count levels and pairs. List the strongest pairs, the proposals and the reports. The time is linear in the
+    number of entries and pairs."""
     levels = {row["level"]: int(row["entries"]) for row in query.all(_LEVELS)}
     live: list[Potentials] = []
     pairs, after = 0, (b"", b"")
@@ -225,21 +230,21 @@ def _proposals(query: Query) -> list[TLayerProposal]:
 
 
 def _readable(kind: type[_C], rows: Iterable[str]) -> Iterator[_C]:
-    """Return the rows that this version of artoo can parse. Rows of other versions are skipped."""
+    """Return the rows that this version of artoo can parse. Rows that other versions wrote are skipped."""
     for row in rows:
         with suppress(ValidationError):
             yield kind.model_validate_json(row)
 
 
 def _share(megram: Megram, now_us: int) -> Share:
-    """Return the contribution of a megram to both sums at `now_us`."""
+    """Return how much a megram contributes to both sums at `now_us`."""
     signal = signal_of(megram)
     left = signal.f * retention(signal.k, (now_us - signal.born_us) / DAY_US)
     return Share(megram, left, signal.sigma * left)
 
 
 def _curve(entries: Sequence[Signal], now_us: int) -> tuple[tuple[datetime, float, float], ...]:
-    """Return both potentials of the entries over time: 60 points over at most the last 90 days."""
+    """Return both potentials of the entries over time, as 60 points over at most the last 90 days."""
     if not entries:
         return ()
     oldest = min(signal.born_us for signal in entries)
@@ -251,7 +256,7 @@ def _curve(entries: Sequence[Signal], now_us: int) -> tuple[tuple[datetime, floa
 
 
 def _moved(megram: Megram, old: str, new: str) -> Megram | None:
-    """Return a megram of the kind `old` relabelled as `new`. None if it is of another kind."""
+    """Return a megram of the kind `old` with the label `new`. Return None if it is of another kind."""
     pair, origin = relabelled(megram.pair, old, new), megram.origin
     if pair == megram.pair:
         return None

@@ -1,6 +1,6 @@
 """Rank memory's advice into PREFER, MUST NOT and CAUTION, and cut the list; thresholds: `control/potentials.py`.
 
-This module is pure. It uses no store, no model and no clock. Reference: paper, section 6.5.
+The functions are pure. They use no store, no model and no clock. Reference: paper, section 6.5.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ def calibration(
     hypotheses: Sequence[CalibrationEntry] = (),
     limit: int = ENTRIES,
 ) -> Calibration:
-    """Map potentials and rules to SHOULD PREFER, MUST NOT and CAUTION.
+    """Convert potentials and rules to the lists SHOULD PREFER, MUST NOT and CAUTION.
 
-    A rule that the current evidence of its pair contradicts is left out and reported; the evidence is used instead
-    (soft overwrite). `noted`: ids of the rules whose contradicting evidence has been recorded before. If the
-    evidence has become mixed, the rule is left out as well and a caution is given. Evidence of a tool for this kind
-    of request replaces the evidence of the tool in general, and overrides a rule about the tool in general that
-    says the opposite.
+    If the present evidence of a rule's pair contradicts the rule, the rule is left out and reported. The evidence
+    is used in its place (soft overwrite). `noted`: the ids of the rules for which such a contradiction was recorded
+    before. If the evidence has become mixed, the rule is left out too, and a caution is returned. Evidence about a
+    tool for this kind of request replaces the evidence about the tool in general. It also overrides a rule about
+    the tool in general that says the opposite.
 
-    If there are more than `limit` entries, they are ranked: evidence of tools in general comes last; then MUST NOT
-    before CAUTION before SHOULD PREFER, rules before evidence, and stronger before weaker entries.
+    If there are more than `limit` entries, they are ranked. Evidence about tools in general comes last. Among the
+    others, MUST NOT comes before CAUTION and SHOULD PREFER, rules come before evidence, and stronger entries before
+    weaker ones.
     """
     by_pair = {entry.pair: entry for entry in potentials}
     by_kind = {entry.space: entry for entry in potentials if is_kind(entry.pair) and _says(entry)}
@@ -61,7 +62,7 @@ def calibration(
         for entry in by_pair.values()
         if _says(entry) and not (is_wide(entry.pair) and entry.space in by_kind)
     ]
-    # Prohibitions come before cautions and recommendations. Evidence of tools in general comes last.
+    # Prohibitions come before cautions and recommendations. Evidence about tools in general comes last.
     ranked.sort(key=lambda item: item[:4])
     chosen = ranked[:limit]
     return Calibration(
@@ -75,8 +76,8 @@ def calibration(
 
 
 _Ranked = tuple[bool, int, int, float, MemoryAction, CalibrationEntry]
-"""Sort key and content: general evidence (last), kind of advice, rule or evidence, negative strength; action,
-entry."""
+"""The key by which entries are sorted, and their content. The key is general evidence (last), the kind of advice,
+rule or evidence, and the negative strength. The content is the action and the entry."""
 
 
 def _says(entry: Potentials) -> bool:
@@ -113,7 +114,7 @@ def _ranked_evidence(potentials: Potentials, content: str) -> _Ranked:
         content=content,
         enforced=action is not MemoryAction.EXPLOIT and tool_of(potentials.pair) is not None,
     )
-    # Attention measures how much evidence there is, decision which action it supports.
+    # Attention measures how much evidence there is. The decision measures which action the evidence supports.
     strength = potentials.attention if action is MemoryAction.CAUTION else abs(potentials.decision)
     return is_wide(potentials.pair), _KINDS[action], 1, -strength, action, entry
 

@@ -16,7 +16,7 @@ from artoo.store.query import Query
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Store a megram. If its id is already stored, the command has no effect and still counts as done."""
+    """The command to store a megram. If its id is already stored, the command has no effect but counts as done."""
 
     megram: Megram
     what: Literal["append"] = "append"
@@ -24,7 +24,8 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Set the recall time of rules, except of rules that are not stored or were recalled later."""
+    """The command to set the time of the last recall of rules. Rules that are not stored, or were recalled later,
+    are not changed."""
 
     megram_ids: tuple[str, ...]
     at: datetime
@@ -33,7 +34,8 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Oppose:
-    """Append a megram of opposite σ against a stored megram, which is not changed and must exist."""
+    """The command to store a megram of the opposite σ against a stored one. The stored megram must exist, and is
+    not changed."""
 
     against: str
     content: str
@@ -46,8 +48,9 @@ Command = Append | Touch | Oppose
 
 
 def apply(query: Query, commands: Sequence[Command]) -> int:
-    """Apply a batch in order and return how many commands took effect. Locks are taken as megrams, rules, sums."""
-    # Read before any write, because locks must be taken in a fixed order.
+    """Apply a batch of commands in order. Return how many had an effect. Locks are acquired in a fixed order:
+    megrams, rules, sums."""
+    # This is read before anything is written, because locks must be acquired in a fixed order.
     wanted = [each.against for each in commands if isinstance(each, Oppose)]
     known = reading.get(query, wanted) if wanted else {}
     added: dict[str, Megram] = {}
@@ -74,7 +77,8 @@ def apply(query: Query, commands: Sequence[Command]) -> int:
 
 
 def opposing(target: Megram, content: str, megram_id: str, at: datetime) -> Megram:
-    """Return a megram against `target`: dissonance against a rule, or the mirror image of evidence."""
+    """Return a megram against `target`. Against a rule it is a dissonance, against evidence the same evidence with
+    the opposite sign."""
     if target.is_rule:
         against = dissonance(target.sigma)
         state, f, sigma, k = MegramState.DISSONANCE, against.f, against.sigma, against.k

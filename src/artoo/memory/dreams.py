@@ -1,9 +1,10 @@
 """The Dreamer's reads and writes in the store, with the lease of a pass and the retained reports.
 
-It uses small slices and atomic changes, and allows one Dreamer at a time. It implements `ports.dream`.
+The changes are atomic and made in small slices. Only one Dreamer can work at a time. It implements `ports.dream`.
 
-The active Dreamer holds a lease by the store's clock. The lease has an epoch, and every write of the Dreamer checks
-it. So a machine that was suspended while its lease expired finds its epoch outdated, and changes nothing.
+The Dreamer that works holds a lease, whose time is measured by the clock of the store. The lease has an epoch.
+Every write of the Dreamer checks this epoch. If a machine was suspended while its lease expired, it therefore finds
+that its epoch is outdated, and changes nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from artoo.ports.dream import Cluster, DreamingElsewhere, Fading, RuleEvidence, 
 from artoo.store.query import Engine, Query, first
 
 LEASE_SECONDS = 300.0
-"""Lease duration. Longer than a pass waits for running tasks between two slices; at most until the next pass."""
+"""Number of seconds for which a lease lasts. It is longer than the time that a pass waits for running tasks between
+two slices, and at most the time until the next pass."""
 REPORTS = 100
 PAIRS_PER_INTENT = 200
 
@@ -39,7 +41,7 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE memory_turns.until_us <= now_us() OR memory_turns.until_us > now_us() + ? OR memory_turns.holder = ?
 RETURNING epoch
 """
-"""Take the lease if it has expired, if a clock was set back, or if its holder is known to be dead."""
+"""Takes the lease if it has expired, if a clock was set back, or if its holder is known to be dead."""
 _HOLDER = "SELECT holder, (until_us - now_us()) / 1000000 AS seconds FROM memory_turns WHERE name = 'dreamer'"
 _KEEP = (
     "UPDATE memory_turns SET until_us = now_us() + ? WHERE name = 'dreamer' AND epoch = ? AND until_us > now_us()"
@@ -83,12 +85,12 @@ class Dreams:
             yield
         finally:
             self._epoch = None
-            # A lease that cannot be released expires by itself.
+            # If the lease cannot be released, it expires by itself.
             with suppress(MemoryStoreError):
                 await asyncio.to_thread(self._engine.write, lambda query: query.run(_GIVE_BACK, (epoch,)))
 
     def _take(self, query: Query) -> int:
-        # If the holder is known to be dead, its lease is taken without waiting.
+        # If the holder is known to be dead, the lease is taken without waiting for its end.
         held = first(query.all(_HOLDER))
         dead = str(held["holder"]) if held is not None and _is_dead(str(held["holder"])) else ""
         holder = f"{socket.gethostname()} ({os.getpid()})"
@@ -192,7 +194,8 @@ class Dreams:
         await self._write(work)
 
     async def intents(self, limit: int) -> dict[str, frozenset[str]]:
-        """Implement `DreamStore.intents`. If this Dreamer holds the lease, pairs without evidence are deleted."""
+        """Implement `DreamStore.intents`. If this Dreamer holds the lease, it also deletes pairs without
+        evidence."""
         if self._epoch is not None:
             await self._write(lambda query: query.run(_GONE))
 
@@ -211,7 +214,7 @@ class Dreams:
             return _tools(
                 (intent, tool)
                 for (intent, pair), by_kind in zip(listed, told, strict=True)
-                # A pair that failed more often than it helped does not count as working.
+                # A pair that failed more often than it helped does not count as one that worked.
                 if not by_kind and live[pair].action is MemoryAction.EXPLOIT and (tool := tool_of(pair)) is not None
             )
 
@@ -270,7 +273,7 @@ class Dreams:
             raise MemoryStoreError("Only whoever holds the turn to dream may change memory as the Dreamer does.")
 
         def fenced(query: Query) -> T:
-            # The row lock keeps other Dreamers out until the transaction ends.
+            # The lock on the row keeps other Dreamers out until the transaction ends.
             if not query.run(_KEEP, (self._lease_us, epoch)):
                 raise MemoryStoreError(
                     "The turn to dream has ended, and another's may have begun; nothing more is changed now."
@@ -288,7 +291,7 @@ def _tools(worked: Iterable[tuple[str, str]]) -> dict[str, frozenset[str]]:
 
 
 def _is_dead(holder: str) -> bool:
-    """Check whether a holder is a process of this machine that has ended."""
+    """Return whether the holder of a lease is a process of this machine that has ended."""
     host, _, number = holder.rstrip(")").rpartition(" (")
     if host != socket.gethostname() or not number.isdigit():
         return False

@@ -15,9 +15,11 @@ _EARLIER = "data.mdb"
 
 
 def engine_at(place: Path | StoreAddress) -> Engine:
-    """Return the engine of a directory (created if absent), or of a database, without connecting to the database.
+    """Return the engine of a directory (which is made if it does not exist) or of a database. No connection to the
+    database is made.
 
-    Raises MemoryStoreError if the store is unusable, ConfigurationError if the database's driver is not installed.
+    Raises MemoryStoreError if the store cannot be used, and ConfigurationError if the driver of the database is not
+    installed.
     """
     if isinstance(place, StoreAddress):
         from artoo.store.connecting import check_installed
@@ -28,7 +30,7 @@ def engine_at(place: Path | StoreAddress) -> Engine:
         return PostgresEngine(place, failed)
     engine = SqliteEngine(place / FILE, SCHEMA, failed)
     try:
-        # The file of an earlier version is imported once, when its home is first opened.
+        # The file of an earlier version is imported once, when its home is opened for the first time.
         if (place / _EARLIER).exists():
             from artoo.memory.lmdb_home import take_over
 
@@ -40,5 +42,5 @@ def engine_at(place: Path | StoreAddress) -> Engine:
 
 
 def has_memory(directory: Path) -> bool:
-    """Check whether a home has a memory file of this version or of an earlier one."""
+    """Return whether a home contains the memory file of this version or of an earlier one."""
     return (directory / FILE).exists() or (directory / _EARLIER).exists()

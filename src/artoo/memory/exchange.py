@@ -1,6 +1,6 @@
 """Export and import memory as JSON lines, with the limit of a line.
 
-Each line is one megram, oldest id first.
+Each line is one megram. The lines are ordered by id, oldest first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _EVERY = f"{reading.MEGRAM} m.id > ? ORDER BY m.id LIMIT ?"
 
 
 def exported(query: Query, after: str) -> tuple[list[bytes], str | None]:
-    """Return a slice of the megrams as lines without the newline, and the id after which the next slice begins."""
+    """Return a slice of the megrams as lines without line ends. Also return the id after which the next slice
+    begins."""
     found = every(query, after)
     return [codec.encode_whole(each) for each in found], found[-1].id if len(found) == SLICE else None
 
@@ -31,9 +32,10 @@ def every(query: Query, after: str) -> list[Megram]:
 
 
 def imported(engine: Engine, lines: Iterable[bytes]) -> tuple[int, int]:
-    """Store the megrams of `lines`, and return the numbers of added and of already known megrams. Idempotent.
+    """Store the megrams in `lines`. Return the numbers of those that were added and of those that were known.
+    Idempotent.
 
-    Raises MemoryStoreError, which names the invalid line. The megrams of earlier lines are stored.
+    Raises MemoryStoreError that names the invalid line. The megrams in the lines before it are stored.
     """
     added = seen = 0
     batch: list[Megram] = []
@@ -69,7 +71,7 @@ def _parsed(lines: Iterable[bytes]) -> Iterator[Megram]:
 
 
 def _reason(error: codec.RecordDamaged) -> str:
-    """Describe briefly why the line cannot be decoded."""
+    """Describe in a few words why a line cannot be decoded."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return str(cause or error)

@@ -19,9 +19,10 @@ HYPOTHESES = 3
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The potentials and rules of the requested pairs, their newest entries' texts, known places and hypotheses.
+    """The potentials and the rules of the pairs that were asked about, the texts of their newest entries, known
+    places, and hypotheses.
 
-    `noted`: ids of the rules whose contradicting evidence was recorded before.
+    `noted`: the ids of the rules for which a contradiction was recorded before.
     """
 
     live: tuple[Potentials, ...]
@@ -33,8 +34,9 @@ class Facts:
 
 
 def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Facts:
-    """Read the facts for planning one intent. `thing:` pairs give known places, other pairs give advice."""
-    # Places are shown only while the evidence supports them. Other pairs give advice.
+    """Read the facts for planning requests of one kind. A pair with `thing:` gives known places, and any other pair
+    gives advice."""
+    # A place is shown only as long as the evidence supports it. All other pairs give advice.
     things = [pair for pair in asked if pair.space.startswith("thing:")]
     others = [pair for pair in asked if not pair.space.startswith("thing:")]
     every = (*others, *things)
@@ -50,7 +52,7 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     guessed = reading.megrams(guesses)[::-1]
     shown = [each.pair for each in live if each.action is not MemoryAction.IGNORE]
     telling = list(dict.fromkeys((*shown, *(rule.pair for rule in rules))))
-    # The evidence of each guessed tool for this kind of request.
+    # This is the evidence of each guessed tool for this kind of request.
     against = [Pair(each.entity, each.space) for each in guessed]
     found, said, tried = query.each(
         (reading.NEWEST, reading.about(telling, RECENT)),
@@ -61,7 +63,7 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
     untried = reading.added_up(query, against, tried, now_us)
     known = [each.content for each in reading.megrams(notes) if each.sigma == 0][:NOTES]
     for rows, believed in zip(places, sums[len(others) :], strict=True):
-        # A place where the thing was found is shown only while later evidence supports it.
+        # A place where a thing was found is shown only as long as later evidence supports it.
         if believed.decision > 0:
             known += [each.content for each in reading.megrams(rows)]
     return Facts(
@@ -79,10 +81,10 @@ def gather(query: Query, macro: Pair, asked: Sequence[Pair], now_us: int) -> Fac
 
 
 def _telling(found: Potentials, newest: Sequence[Megram]) -> str:
-    """Return the newest entry's text that agrees with the sums: a success if the pair is recommended, else a
-    failure.
+    """Return the text of the newest entry that agrees with the sums. If the pair is recommended, this is a success,
+    otherwise a failure.
 
-    Returns an empty string if there is none, because a warning must not quote a success.
+    If there is none, return an empty string, because a warning must not quote a success.
     """
     side = 1 if found.action is MemoryAction.EXPLOIT else -1
     return next((each.content for each in newest if each.sigma * side > 0), "")
@@ -91,9 +93,9 @@ def _telling(found: Potentials, newest: Sequence[Megram]) -> str:
 def _noted(
     rules: Sequence[Megram], said: Sequence[Sequence[Row]], newest: dict[Pair, list[Megram]]
 ) -> Iterator[str]:
-    """Return the ids of rules whose newest dissonance is newer than the newest direct evidence of their pair.
+    """Return the ids of the rules whose newest dissonance is newer than the newest direct evidence of their pair.
 
-    Every task that looks finds the same contradiction, but only the first task must record it.
+    Every task that reads memory finds the same contradiction, but only the first one must record it.
     """
     for rule, rows in zip(rules, said, strict=True):
         for against in reading.megrams(rows):

@@ -1,9 +1,9 @@
 """Import the memory of an earlier version from an LMDB file (`data.mdb`), once.
 
-This is done on first opening.
+The import is made when the home is first opened.
 
-The file is kept as `data.mdb.old`, and the user may delete it. The LMDB reader is an optional extra, which only
-homes with such a file need.
+The file is kept under the name `data.mdb.old`. The user may delete it. The library that reads LMDB is an optional
+extra, which only homes with such a file need.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ DATA = "data.mdb"
 _MARK = b"lmdb"
 _TOGETHER = 2_048
 _IN_USE = "presence"
-"""Lock file of the earlier version. Each of its processes held a lock on it while it had the store open."""
+"""The lock file of the earlier version. Each process of that version held a lock on it while it had the store
+open."""
 _COPIED = {
     b"d|": "INSERT INTO memory_marks (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
     b"h|": "INSERT INTO memory_reports (id, report) VALUES (?, ?) ON CONFLICT DO NOTHING",
@@ -40,13 +41,13 @@ _COPIED = {
     b"q|": "INSERT INTO memory_damaged (id, record, found_us) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
 }
 _OWN = (b"cursor:", b"format")
-"""Marks that store the Dreamer's position in the LMDB file. They are not copied."""
+"""Marks that store the position of the Dreamer in the LMDB file. They are not copied."""
 
 Items = Iterator[tuple[bytes, bytes]]
 
 
 def take_over(directory: Path, engine: Engine) -> None:
-    """Copy everything in one transaction, and rename the file. Raises MemoryStoreError with advice."""
+    """Copy everything in one transaction, and rename the file. Raises MemoryStoreError that says what to do."""
     if importlib.util.find_spec("lmdb") is None:
         raise MemoryStoreError(
             f"The memory in {directory} was kept by an earlier version of artoo, in a file that takes an extra to"
@@ -56,7 +57,7 @@ def take_over(directory: Path, engine: Engine) -> None:
     descriptor = os.open(directory / _IN_USE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Another process may have imported the file meanwhile.
+        # another process may have imported the file meanwhile
         if (directory / DATA).exists():
             engine.write(lambda query: _copied(directory, query))
             (directory / DATA).rename(directory / f"{DATA}.old")
@@ -77,7 +78,7 @@ def _copied(directory: Path, query: Query) -> None:
     found = (directory / DATA).stat()
     file = f"{found.st_ino} {found.st_mtime_ns}"
     if any(row["value"] == file for row in query.all("SELECT value FROM memory_marks WHERE name = ?", (_MARK,))):
-        # An earlier import was interrupted after copying this file and before renaming it.
+        # An earlier import was interrupted after it had copied this file and before it renamed it.
         return
     try:
         with (
@@ -131,7 +132,8 @@ def _status(proposal: bytes) -> str:
 
 
 def _under(transaction: lmdb.Transaction[bytes], prefix: bytes) -> Items:
-    """Yield the entries with a key prefix, as (rest of key, value). Marks about the LMDB file are left out."""
+    """Yield the entries whose keys begin with a prefix, each as (rest of the key, value). Marks about the LMDB file
+    are left out."""
     with transaction.cursor() as cursor:
         if not cursor.set_range(prefix):
             return

@@ -1,6 +1,6 @@
 """Open the memory store for tasks or commands, or fall back to no memory.
 
-Engines are imported only when used.
+The engines are imported only if they are used.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 
 
 async def open_memory(place: Path | StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory | NoMemory:
-    """Open the store in the directory or database `place`. On an error, log a warning and return a memory whose
+    """Open the store in the directory or database `place`. If this fails, log a warning and return a memory whose
     reads raise the error.
 
-    `spool`: directory for writes that cannot reach a database yet. A database that cannot be reached is still
-    opened, and its reads raise an error.
+    `spool`: the directory for writes that cannot reach a database yet. A database that cannot be reached at this
+    time is opened nevertheless. Reading from it raises an error.
     """
     try:
         return await open_store(place, spool, clock, ids)
@@ -51,7 +51,7 @@ async def open_store(place: Path | StoreAddress, spool: Path, clock: Clock, ids:
 
 
 async def open_books(place: Path | StoreAddress) -> Books:
-    """Open a store for people's operations on it. Raises MemoryStoreError, ConfigurationError."""
+    """Open a store for the operations that people make on it. Raises MemoryStoreError, ConfigurationError."""
 
     def opened() -> Books:
         from artoo.memory.books import Books

@@ -1,6 +1,6 @@
 """SQL queries of memory, for megrams, sums, rules, newest entries and potentials in one snapshot.
 
-Queries that a task waits for are combined in few round trips, because `Query.each` runs many queries at once.
+Queries for which a task waits are combined, because `Query.each` runs many queries in one round trip.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SELECT born_us, f, sigma, k, derived FROM memory_megrams WHERE space = ? AND ent
 _SAID = "m.space = ? AND m.entity = ? AND m.state = 'dissonance' AND m.level <> 'C' AND m.sigma * ? <= 0"
 RULES = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level = 'C' {_NEWEST_FIRST} ?"
 NEWEST = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level <> 'C' AND NOT m.derived {_NEWEST_FIRST} ?"
-"""Direct evidence. Rules, and entries that memory derived by itself, are excluded."""
+"""A query for direct evidence. It excludes rules, and entries that memory has derived by itself."""
 KNOWN = f"{MEGRAM} m.space = ? AND m.entity = ? AND m.level = 'K' {_NEWEST_FIRST} ?"
 DISSONANCE = f"{MEGRAM} {_SAID} {_NEWEST_FIRST} 1"
-"""The newest dissonance against a rule of this pair and valence."""
+"""A query for the newest dissonance against a rule of this pair and sign."""
 GUESSES = f"""
 {MEGRAM} m.hypothesis AND m.level <> 'C' AND m.space = ? AND m.entity >= ? AND m.entity < ?
 ORDER BY m.entity DESC, m.id DESC LIMIT ?
@@ -49,25 +49,26 @@ _WORKED = "SELECT space, entity FROM memory_worked WHERE intent = ? ORDER BY spa
 
 
 def megrams(rows: Iterable[Row]) -> list[Megram]:
-    """Return the megrams of rows with `record` and `at_us`. Raises RecordDamaged."""
+    """Return the megrams in rows with the columns `record` and `at_us`. Raises RecordDamaged."""
     return [codec.with_recall(codec.decode(row["record"]), row["at_us"]) for row in rows]
 
 
 def get(query: Query, megram_ids: Sequence[str]) -> dict[str, Megram]:
-    """Return the stored megrams with these ids, by id."""
+    """Return the megrams that are stored with these ids, by id."""
     (found,) = query.each((GET, [(each,) for each in megram_ids]))
     return {each.id: each for rows in found for each in megrams(rows)}
 
 
 def about(pairs: Iterable[Pair], *more: int) -> list[Values]:
-    """Return the query parameters for each pair: its key, then `more`."""
+    """Return the parameters of a query for each pair. They are the key of the pair, followed by `more`."""
     return [(*key_of(pair), *more) for pair in pairs]
 
 
 def sums(query: Query, pairs: Sequence[Pair], now_us: int, *, direct: bool = False) -> list[Sums]:
-    """Return the sums of many pairs. Constant time per pair, except for pairs with entries newer than the clock.
+    """Return the sums of many pairs. The time for each pair is constant, unless the pair has entries that are newer
+    than the clock.
 
-    `direct`: if true, entries that memory derived by itself are left out.
+    `direct`: true to leave out entries that memory has derived by itself.
     """
     (cells,) = query.each((SUMS, about(pairs)))
     return added_up(query, pairs, cells, now_us, direct=direct)
@@ -76,10 +77,10 @@ def sums(query: Query, pairs: Sequence[Pair], now_us: int, *, direct: bool = Fal
 def added_up(
     query: Query, pairs: Sequence[Pair], cells: Sequence[Sequence[Row]], now_us: int, *, direct: bool = False
 ) -> list[Sums]:
-    """Compute each pair's sums from the rows of `SUMS`.
+    """Compute the sums of each pair from the rows that `SUMS` returns.
 
-    An entry from the future counts as new. The shared decay factor cannot express this, so a pair that may have
-    such entries is summed entry by entry.
+    An entry from the future counts as new. The shared factor of the decay cannot express this, so a pair that may
+    have such entries is added up entry by entry.
     """
     return [
         _entry_by_entry(query, pair, now_us, direct=direct)
@@ -95,7 +96,7 @@ def _of_cells(rows: Sequence[Row], now_us: int, *, direct: bool) -> Sums:
         kind, k = row["kind"], row["k"]
         if direct and kind & DERIVED:
             continue
-        # Two half steps, because the full factor could underflow although the product does not.
+        # Two half steps are used, because the whole factor could underflow although the product does not.
         half = math.exp(-k * ((now_us - row["epoch"] * epoch_length_us(k)) / DAY_US) / 2)
         try:
             share, side = int(row["attention"]) / SCALE * half * half, int(row["decision"]) / SCALE * half * half
@@ -118,12 +119,12 @@ def _entry_by_entry(query: Query, pair: Pair, now_us: int, *, direct: bool) -> S
 
 
 def potentials(query: Query, pairs: Sequence[Pair], now_us: int) -> list[Potentials]:
-    """Return the potentials of many pairs, in their order."""
+    """Return the potentials of many pairs, in the order of the pairs."""
     return [classified(pair, live) for pair, live in zip(pairs, sums(query, pairs, now_us), strict=True)]
 
 
 def classified(pair: Pair, live: Sums) -> Potentials:
-    """Return the potentials of a pair, with its action, from its sums."""
+    """Return the potentials of a pair, with its action, which follow from its sums."""
     return Potentials(
         space=pair.space,
         entity=pair.entity,
@@ -134,7 +135,7 @@ def classified(pair: Pair, live: Sums) -> Potentials:
 
 
 def rules(query: Query, pair: Pair, limit: int) -> list[Megram]:
-    """Return the C-level entries of a pair, newest first."""
+    """Return the entries of level C of a pair, newest first."""
     return megrams(query.all(RULES, (*key_of(pair), limit)))
 
 
@@ -145,12 +146,13 @@ def newest(query: Query, pairs: Sequence[Pair], limit: int) -> list[list[Megram]
 
 
 def taught(query: Query, task_id: str, limit: int) -> list[Megram]:
-    """Return the megrams that a task created, by id, which is the order of creation."""
+    """Return the megrams that a task has written, by id, which is the order in which they were written."""
     return megrams(query.all(_TAUGHT, (keys.escape(task_id), limit)))
 
 
 def exploits(query: Query, macro: Pair, now_us: int, limit: int) -> list[Potentials]:
-    """Return the tool pairs that worked for the intent of `macro`, and whose evidence says Exploit."""
+    """Return the pairs of tools that worked for the kind of request in `macro`, and whose evidence has the action
+    Exploit."""
     intent = keys.escape(macro.space.removeprefix("intent:"))
     pairs = [pair for pair in named(query, query.all(_WORKED, (intent, limit))) if tool_of(pair) is not None]
     live = potentials(query, pairs, now_us)
@@ -163,22 +165,23 @@ def exploits(query: Query, macro: Pair, now_us: int, limit: int) -> list[Potenti
 
 
 def told_by_kind(query: Query, asked: Sequence[tuple[Pair, Pair]], now_us: int) -> list[bool]:
-    """Return for each (pair, macro pair) whether the pair is about a tool in general although there is evidence of
-    the tool for this kind of request."""
+    """Return, for each (pair, macro pair), whether the pair is about a tool in general although there is evidence
+    about this tool for the kind of request."""
     of_kind = [kind_of(pair, macro) for pair, macro in asked if is_wide(pair)]
     live = iter(potentials(query, of_kind, now_us))
     return [is_wide(pair) and next(live).action is not MemoryAction.IGNORE for pair, _ in asked]
 
 
 def local_pairs(query: Query, family: str, limit: int) -> list[Pair]:
-    """Return the pairs of a family of spaces with `env:local` that have evidence."""
-    # Only pairs with evidence have sums, so no megram has to be read.
+    """Return the pairs with `env:local` that have evidence and whose space belongs to a family."""
+    # Only a pair with evidence has sums, so no megram has to be read.
     found = query.all(_SPACES, (LOCAL.encode(), *keys.under(family), limit))
     return named(query, [{"space": row["space"], "entity": LOCAL.encode()} for row in found])
 
 
 def requests(query: Query, limit: int) -> tuple[KnownRequest, ...]:
-    """Return the newest requests whose kind is known, then the kinds of which only the label is stored."""
+    """Return the newest requests whose kind is known. They are followed by the kinds of which only the label is
+    stored."""
     found = megrams(query.all(_REQUESTS, (*keys.under("request:"), limit)))
     known = dict.fromkeys(KnownRequest(text=each.content, label=label_of(each.pair) or "") for each in found)
     kinds = {each.label for each in known}
@@ -188,7 +191,7 @@ def requests(query: Query, limit: int) -> tuple[KnownRequest, ...]:
 
 
 def named(query: Query, rows: Iterable[Row]) -> list[Pair]:
-    """Return the pairs of rows. If a tag's key is only a digest, the tag is read from a record."""
+    """Return the pairs of rows. If the key of a tag is only a digest, the tag is read from a record."""
     found: list[Pair] = []
     for row in rows:
         key = bytes(row["space"]), bytes(row["entity"])
@@ -201,6 +204,6 @@ def named(query: Query, rows: Iterable[Row]) -> list[Pair]:
 
 
 def age(megram: Megram) -> tuple[object, str]:
-    """Return the sort key for megrams by time of creation."""
-    # Ids sort by creation, so two megrams of the same instant keep their order.
+    """Return the key by which megrams are sorted by the time of their creation."""
+    # Ids are sorted by creation, so two megrams with the same time keep their order.
     return megram.created_at, megram.id

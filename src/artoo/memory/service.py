@@ -1,6 +1,6 @@
 """Shared memory (R5) for roles, that is, recall and remember over the store, with its closing timeout.
 
-Any engine can be used.
+Every engine can be used.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ T = TypeVar("T")
 
 
 class SharedMemory:
-    """The implementation of `ports.recall` and `ports.remember`. Safe to use from any thread or task.
+    """The implementation of `ports.recall` and `ports.remember`. It may be used in any thread or task.
 
-    `spool`: keeps writes until a shared store can be reached. None for a local store, which is always reachable.
+    `spool`: keeps writes until a shared store can be reached. It is None for a local store, which can always be
+    reached.
     """
 
     def __init__(self, engine: Engine, clock: Clock, ids: Ids, spool: MemorySpool | None = None) -> None:
@@ -50,28 +51,30 @@ class SharedMemory:
 
     @classmethod
     def open(cls, directory: Path, clock: Clock, ids: Ids) -> SharedMemory:
-        """Open the store in `directory` (made when absent). Raises MemoryStoreError when it is unusable."""
+        """Open the store in `directory`, which is made if it does not exist. Raises MemoryStoreError if the store
+        cannot be used."""
         return cls(engine_at(directory), clock, ids)
 
     @classmethod
     def shared(cls, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
-        """Open a shared store without connecting to it. While the store cannot be reached, reads raise
+        """Open a shared store without connecting to it. As long as the store cannot be reached, reads raise
         MemoryStoreError at once, and writes are kept in the directory `spool`. Raises ConfigurationError if the
         database's driver is missing."""
         return cls(engine_at(address), clock, ids, MemorySpool(spool))
 
     @property
     def books(self) -> Books:
-        """Return the operations for people. They use this object's engine, so the caller must not close them."""
+        """Return the operations for people. They use the engine of this object, so the caller must not close
+        them."""
         return Books(self.engine)
 
     @property
     def statistics(self) -> WriterStatistics:
-        """Return the writer's counts so far. Entries in this machine's spool count as written."""
+        """Return the counts of the writer so far. Entries in the spool of this machine count as written."""
         return self._writer.statistics
 
     def dreams(self) -> Dreams:
-        """Return the Dreamer's side of the store."""
+        """Return the part of the store that the Dreamer uses."""
         return Dreams(self.engine, self._clock)
 
     def write(self, megram: Megram) -> None:
@@ -85,8 +88,8 @@ class SharedMemory:
         return megram_id
 
     async def flush(self) -> None:
-        """Implement `Remember.flush`. While a store cannot be reached, entries on this machine's disk count as
-        flushed."""
+        """Implement `Remember.flush`. While a store cannot be reached, entries that are on this machine's disk
+        count as flushed."""
         await asyncio.to_thread(self._writer.flush)
 
     async def close(self) -> None:
@@ -94,18 +97,20 @@ class SharedMemory:
         if self._closed:
             return
         self._closed = True
-        # A process suspended during a write keeps the store's lock. After the timeout, the remaining entries are
-        # given up.
+        # If a process is suspended during a write, it keeps the lock of the store. After the timeout, the entries
+        # that are left are given up.
         if await asyncio.to_thread(self._writer.close, CLOSING_SECONDS):
             await asyncio.to_thread(self.engine.close)
 
     async def query_c(self, space: str, entity: str) -> tuple[SOPRecord, ...]:
-        """Return the C-level rules of a pair, newest first, at most 10. Sets their recall time."""
+        """Return the rules of level C about a pair, newest first, at most 10. The time of their last recall is
+        set."""
         pair = Pair(space, entity)
         return self._recalled(await self._read(lambda query: reading.rules(query, pair, MOST_RULES)))
 
     async def query_mk(self, space: str, entity: str) -> Potentials:
-        """Return the current potentials of a pair over its M and K entries. Without entries, zero and Ignore."""
+        """Return the present potentials of a pair, computed from its entries of the levels M and K. If there are no
+        entries, they are zero, with the action Ignore."""
         (found,) = await self.potentials_of([Pair(space, entity)])
         return found
 
@@ -116,7 +121,7 @@ class SharedMemory:
     async def calibrate(self, kind: str, pairs: Sequence[Pair] = ()) -> Calibration:
         """Implement `Recall.calibrate`."""
         macro = macro_pair(kind)
-        # The intent's pair comes first, and duplicates are removed.
+        # The pair of the intent comes first, and duplicates are removed.
         asked = tuple(dict.fromkeys((macro, *pairs)))
         facts = await self._read(lambda query: gather(query, macro, asked, self._now_us()))
         return calibration(
@@ -147,7 +152,7 @@ class SharedMemory:
         return tuple(await self._read(lambda query: reading.taught(query, task_id, TAUGHT)))
 
     def _recalled(self, rules: Sequence[Megram]) -> tuple[SOPRecord, ...]:
-        """Convert rules for a planner and set their recall time."""
+        """Convert rules for a planner. The time of their last recall is set."""
         if rules:
             self._writer.submit(Touch(tuple(rule.id for rule in rules), self._clock.now()))
         return tuple(map(_sop_record, rules))

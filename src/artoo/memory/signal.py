@@ -18,10 +18,12 @@ _DERIVED_STATES = frozenset({MegramState.CONSOLIDATED, MegramState.DISSONANCE})
 
 
 class Signal(NamedTuple):
-    """A megram's signal: magnitude |f|, valence σ, decay k per day, birth in microseconds since 1970 UTC.
+    """The signal of a megram. It has the magnitude |f|, the valence σ, the decay k per day, and the time of
+    creation in microseconds since 1970 UTC.
 
-    `counts`: true for M and K entries, because rules are not evidence. `derived`: true for conclusions of memory
-    itself (hypotheses, former rules, dissonance). They count in the sums, but never as evidence for a promotion.
+    `counts`: true for entries of the levels M and K. Rules are no evidence. `derived`: true for entries that memory
+    has derived by itself (hypotheses, former rules, dissonance). They are added to the sums, but are never evidence
+    for a promotion.
     """
 
     counts: bool
@@ -50,8 +52,8 @@ def moment(us: int) -> datetime:
 
 
 def recomputed(signals: Iterable[Signal], now_us: int) -> Sums:
-    """Compute the sums entry by entry from their definition; O(n)."""
-    # fsum makes the result independent of the order of the entries.
+    """Compute the sums from their definition, entry by entry. The time is O(n)."""
+    # with fsum, the result does not depend on the order of the entries
     shares: list[tuple[float, float]] = []
     for signal in signals:
         if signal.counts:

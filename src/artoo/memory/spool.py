@@ -1,7 +1,7 @@
 """Queue writes on disk while the store is unreachable, with its size limit and the interval of retries.
 
-The first process that reaches the shared store again writes the entries of all processes. Commands have ids, so a
-command that two processes write at once is stored only once.
+The first process that can reach the shared store again writes the entries of all processes. Commands have ids. If
+two processes write the same command at the same time, it is stored only once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from artoo.store.sqlite import Schema, SqliteEngine
 
 TOGETHER = 1_024
 MOST_BYTES = 64 << 20
-"""Enough for about 100,000 megrams."""
+"""Maximum size of the queue in bytes, which is enough for about 100,000 megrams."""
 
 RETRY_SECONDS = 5.0
 
 _SCHEMA = Schema(
     "the memory that waits for the store in",
-    # The number is "ARWP" in ASCII, in the file's header.
+    # The header of the file contains this number, which is "ARWP" in ASCII.
     0x41525750,
     ("CREATE TABLE waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, command TEXT NOT NULL)",),
 )
@@ -43,7 +43,7 @@ class MemorySpool:
         self._opened: SqliteEngine | None = None
 
     def is_empty(self) -> bool:
-        """Check whether no process of this home has a pending entry."""
+        """Return whether no process of this home has an entry in the queue."""
         if not self.path.exists() and not any(self.path.parent.glob("*.jsonl")):
             return True
         return not self._engine().read(lambda query: query.all("SELECT 1 FROM waiting LIMIT 1"))
@@ -63,18 +63,18 @@ class MemorySpool:
         self._engine().write(work)
 
     def hand_over(self, take: Callable[[list[Command]], object]) -> None:
-        """Pass all pending commands to `take`, oldest first, and delete the commands that it took."""
+        """Pass all commands to `take`, oldest first. Delete the commands that it has taken."""
         while rows := self._engine().read(
             lambda query: query.all("SELECT number, command FROM waiting ORDER BY number LIMIT ?", (TOGETHER,))
         ):
             take([found for row in rows if (found := self._command(row["command"])) is not None])
-            # Deleted only after `take`. A crash in between sends them twice, which is harmless because of their
-            # ids.
+            # The commands are deleted only after `take`. A crash in between sends them twice, which does no harm
+            # because they have ids.
             taken = [(row["number"],) for row in rows]
             self._engine().write(lambda query, gone=taken: query.many("DELETE FROM waiting WHERE number = ?", gone))
 
     def close(self) -> None:
-        """Close the file. Pending entries stay, and another process may write them."""
+        """Close the file. The entries stay, and another process may write them."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
@@ -86,7 +86,8 @@ class MemorySpool:
         return self._opened
 
     def _take_lines(self) -> None:
-        """Import the files of an earlier version of artoo, which kept one file of JSON lines for each process."""
+        """Import the files of an earlier version of artoo. That version had a file of JSON lines for each
+        process."""
         for path in sorted(self.path.parent.glob("*.jsonl"), key=lambda path: path.stat().st_mtime):
             try:
                 with path.open("rb") as file:
@@ -105,22 +106,24 @@ class MemorySpool:
 
 
 class Sink:
-    """The destination of batches, used only by the writer's thread. Failed commands are stored later, in order."""
+    """The destination of batches. Only the writer's thread uses it. Commands that fail are stored later, in their
+    order."""
 
     def __init__(self, engine: Engine, spool: MemorySpool | None) -> None:
         self._engine = engine
         self._spool = spool
         self._behind = True
-        """True if entries may be pending in the spool, which must then be stored before new entries."""
+        """True if the spool may contain entries, which must be stored before new ones."""
         self.again_after: float | None = None
-        """Seconds after which `store` is to be called again even without new commands. None for never."""
+        """Number of seconds after which `store` must be called again even if there are no new commands. None means
+        never."""
 
     def store(self, commands: Sequence[Command]) -> int:
-        """Apply a batch in order, in one transaction, and return how many commands took effect. An empty batch
-        retries the spool.
+        """Apply a batch in order, in one transaction. Return how many commands had an effect. An empty batch tries
+        to store the entries in the spool.
 
-        Commands kept on the local disk count as done. Raises RecordDamaged if one command cannot be stored (the
-        caller then halves the batch to isolate it), MemoryStoreError if none can be.
+        Commands that are kept on the local disk count as done. Raises RecordDamaged if one command cannot be
+        stored. The caller then halves the batch to find it. Raises MemoryStoreError if no command can be stored.
         """
         if self._spool is None:
             return self._apply(commands) if commands else 0
@@ -159,8 +162,8 @@ class Sink:
             _log.warning("memory: the store is back; %d entries that were kept on this machine are in it", stored)
 
     def _salvaged(self, commands: list[Command]) -> int:
-        """Store as many commands as possible and return their number. A command that can never be stored is logged
-        and left out."""
+        """Store as many commands as possible. Return their number. A command that can never be stored is logged and
+        left out."""
         try:
             done = self._apply(commands)
         except RecordDamaged as error:
@@ -180,5 +183,6 @@ class Sink:
 
 @cache
 def _adapter() -> TypeAdapter[Command]:
-    """Return the encoder and decoder of commands. Cached, because building it takes longer than opening a store."""
+    """Return the encoder and decoder of commands. The result is cached, because building it takes longer than
+    opening a store."""
     return TypeAdapter(Command)

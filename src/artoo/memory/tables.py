@@ -1,14 +1,15 @@
 """The tables of memory, and their running sums of decayed signals by epoch.
 
-It adds or removes megrams together with the sums.
+The module adds or removes megrams and updates the sums in the same transaction.
 
-On PostgreSQL the same tables are made by `store/migrations` (0010 and 0030).
+On PostgreSQL, `store/migrations` (0010 and 0030) makes the same tables.
 
-exp(−k·(now − t)) = exp(−k·(now − epoch)) · exp(k·(t − epoch)), so all entries of one k share the first factor, and
-only the second has to be summed. Over years the second factor overflows, so time is divided into epochs of 64/k
-days (3.5 years for k = .05), and each epoch has its own sum. The epoch of an entry depends only on its birth and k.
-A share is a whole number of 2^-64, rounded once. So the sums depend only on the set of entries, not on the order of
-writes, deletes and clock jumps, and they are identical in both SQL dialects.
+exp(−k·(now − t)) = exp(−k·(now − epoch)) · exp(k·(t − epoch)). The first factor is the same for all entries with
+the same k, so only the second factor has to be added up. Over years the second factor would overflow. Therefore
+time is divided into epochs of 64/k days (3.5 years for k = .05), each with a sum of its own. The epoch of an entry
+depends only on its time of creation and on k. The contribution of an entry is an integer multiple of 2^-64, rounded
+once. The sums therefore depend only on the set of entries, and not on the order of writes and deletes or on jumps
+of the clock. They are the same in both SQL dialects.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from artoo.store.sqlite import Schema
 
 SCHEMA = Schema(
     "the memory store",
-    # The number is "ARME" in ASCII, in the file's header.
+    # The header of the file contains this number, which is "ARME" in ASCII.
     0x41524D45,
     (
         """
@@ -88,8 +89,8 @@ SCALE = 1 << 64
 EPOCH_EXPONENT = 64
 _FOREVER_US = 1 << 62
 DERIVED, NEUTRAL = 1, 2
-"""Flags of cells. Derived entries are summed separately, because no promotion may rest on them. Entries without a
-valence are summed separately, because no advice may rest on them."""
+"""Flags of the kind of a cell. Derived entries have sums of their own, because they are no evidence for a
+promotion. Entries without a valence have sums of their own, because no advice may be based on them."""
 
 COLUMNS = (
     *("id", "level", "space", "entity", "born_us", "state", "derived", "hypothesis"),
@@ -130,7 +131,8 @@ CellKey = tuple[bytes, bytes, float, int, int]
 
 @dataclass(slots=True)
 class Cell:
-    """The sums for one pair, k, epoch and kind, or changes of these. No entry is newer than `latest_us`."""
+    """The sums for one pair, k, epoch and kind, or changes of these sums. No entry in it was created after
+    `latest_us`."""
 
     entries: int = 0
     latest_us: int = -_FOREVER_US
@@ -145,7 +147,7 @@ class Cells:
     found: dict[CellKey, Cell] = field(default_factory=dict[CellKey, Cell])
 
     def count(self, row: Row, sign: int = 1) -> None:
-        """Add a row of `memory_megrams` to the cells, or subtract it (`sign` -1). Rules are not counted."""
+        """Add a row of `memory_megrams` to the cells. If `sign` is -1, subtract it. Rules are not counted."""
         if row["level"] == "C":
             return
         kind = (DERIVED if row["derived"] else 0) | (0 if row["sigma"] else NEUTRAL)
@@ -158,8 +160,8 @@ class Cells:
             cell.latest_us = max(cell.latest_us, int(row["born_us"]))
 
     def write(self, query: Query) -> None:
-        """Add the changes to the stored sums, in the order of the keys, so that concurrent transactions do not
-        deadlock."""
+        """Add the changes to the stored sums. This is done in the order of the keys, so that transactions at the
+        same time cannot deadlock."""
         listed = sorted(self.found.items())
         changes = [
             (*key, each.entries, each.latest_us, str(each.attention), str(each.decision)) for key, each in listed
@@ -171,7 +173,8 @@ class Cells:
 
 
 def add(query: Query, megrams: Iterable[Megram]) -> int:
-    """Store megrams in the order of their ids, as `remove` does. Returns how many were new."""
+    """Store megrams in the order of their ids, which is also the order of `remove`. Returns the number of those
+    that were new."""
     first = {each.id: each for each in reversed(list(megrams))}
     rows = [values(first[megram_id]) for megram_id in sorted(first)]
     (stored,) = query.each((_INSERT, [tuple(row.values()) for row in rows]))
@@ -192,14 +195,14 @@ def add(query: Query, megrams: Iterable[Megram]) -> int:
 
 
 def touch(query: Query, recalled: Sequence[tuple[Value, ...]]) -> None:
-    """Set the recall times of rules, given as (time, id), sorted by id. An earlier time and ids of other megrams
-    are ignored."""
+    """Set the time of the last recall of rules. They are given as (time, id), sorted by id. A time that is earlier
+    than the stored one is ignored, and so is the id of a megram that is no rule."""
     if recalled:
         query.many(_RECALLED, recalled)
 
 
 def remove(query: Query, megram_ids: Iterable[str]) -> list[Megram]:
-    """Delete megrams and the records that refer to them. Returns the megrams that were stored."""
+    """Delete megrams, and the records that refer to them. Returns the megrams that had been stored."""
     listed = [(each,) for each in sorted(set(megram_ids))]
     deleted, recalled = query.each((_DELETE, listed), (_FORGET_RECALL, listed))
     cells, gone = Cells(), list[Megram]()
@@ -212,7 +215,7 @@ def remove(query: Query, megram_ids: Iterable[str]) -> list[Megram]:
 
 
 def values(megram: Megram) -> dict[str, Value]:
-    """Return a megram's row, in the order of COLUMNS."""
+    """Return the row of a megram, in the order of COLUMNS."""
     signal = signal_of(megram)
     epoch, attention, decision = shares(signal)
     task = megram.origin.task_id
@@ -237,7 +240,8 @@ def values(megram: Megram) -> dict[str, Value]:
 
 
 def shares(signal: Signal) -> tuple[int, int, int]:
-    """Return (epoch, share of the attention, share of the decision) of an entry. All are 0 for rules."""
+    """Return the epoch of an entry, its contribution to the attention, and its contribution to the decision. All
+    are 0 for a rule."""
     if not signal.counts:
         return 0, 0, 0
     epoch, offset = divmod(signal.born_us, epoch_length_us(signal.k))
@@ -251,7 +255,7 @@ def shares(signal: Signal) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=1_024)
 def epoch_length_us(k: float) -> int:
-    """Return the length of an epoch for a decay of k per day, in whole microseconds."""
+    """Return the length of an epoch in microseconds, for a decay of k per day."""
     return max(1, min(_FOREVER_US, int(EPOCH_EXPONENT / k * DAY_US))) if k > 1e-9 else _FOREVER_US
 
 

@@ -1,6 +1,6 @@
 """Check memory's columns and sums against the records, and repair them (`artoo memory verify`).
 
-Columns and sums can be rebuilt from the records, which are authoritative.
+The records decide what is correct. Columns and sums can be computed from them again.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ UNION SELECT space, entity FROM (
 ORDER BY 1, 2 LIMIT ?
 """
 _TOGETHER = 16
-"""Pairs whose sums are checked in one transaction."""
+"""Number of pairs whose sums are checked in one transaction."""
 _NEAR = 1e-9
 _SHARES = ("attention", "decision")
 _PairKey = tuple[bytes, bytes]
 
 
 def examine(query: Query) -> Findings:
-    """Recompute derived columns and totals from the records, and compare them with the stored ones.
+    """Compute derived columns and totals from the records again. Compare them with the stored ones.
 
-    All reads are of one snapshot. Changes nothing.
+    Everything is read from one snapshot. Nothing is changed.
     """
     findings = Findings()
     for problem in query.problems():
@@ -78,9 +78,10 @@ def examine(query: Query) -> Findings:
 
 
 def repair(engine: Engine) -> None:
-    """Move unreadable records to a table of damaged records, and rebuild columns and sums from the other records.
+    """Move records that cannot be read to a table of damaged records. Compute columns and sums from the other
+    records again.
 
-    Safe while other processes write, because it works in slices.
+    Other processes may write at the same time, because this is done in slices.
     """
     after: str | None = ""
     while after is not None:
@@ -124,7 +125,7 @@ def _mend_rows(query: Query, after: str) -> str | None:
 
 
 def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
-    # A concurrent write between computing the sum and storing it would be lost.
+    # Without a lock, a write between computing a sum and storing it would be lost.
     query.keep_out(_TABLES)
     pairs = _pairs(query, after)
     for pair in pairs:
@@ -135,7 +136,7 @@ def _mend_sums(query: Query, after: _PairKey) -> _PairKey | None:
 
 
 def _agree(query: Query, pair: _PairKey) -> bool:
-    """Check whether the sums of a pair are the totals of its entries."""
+    """Return whether the sums of a pair are the totals of its entries."""
     due = {
         key[2:]: (cell.entries, str(cell.attention), str(cell.decision), cell.latest_us)
         for key, cell in _due(query, pair).found.items()
@@ -160,14 +161,14 @@ def _due(query: Query, pair: _PairKey) -> Cells:
 
 
 def _wrong(row: Row) -> list[str]:
-    """Return the columns that do not match the row's record. Raises RecordDamaged."""
+    """Return the columns in which a row does not match its record. Raises RecordDamaged."""
     right = _right(row)
     return [name for name in COLUMNS if row[name] != right[name]]
 
 
 def _right(row: Row) -> dict[str, Value]:
-    """Return the correct row for its record. Stored shares that differ only slightly are kept, because exp on
-    another machine may differ in the last digit."""
+    """Return the correct row for a record. If a stored contribution differs only slightly, it is kept, because exp
+    on another machine may differ in the last digit."""
     right = tables.values(codec.decode(row["record"])) | {"record": row["record"]}
     return right | {name: row[name] for name in _SHARES if _near(row[name], right[name])}
 

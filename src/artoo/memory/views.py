@@ -8,12 +8,13 @@ from datetime import datetime
 from artoo.contracts.memory import DreamReport, Megram, MemoryAction, Potentials, TLayerProposal
 
 NAMED = 20
-"""Maximum number of problems described in words."""
+"""Maximum number of problems that are described in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """An overview of memory: entries by level, strongest pairs for each action, open proposals, recent reports."""
+    """An overview of memory. It has the number of entries by level, the strongest pairs for each action, the open
+    proposals, and the latest reports."""
 
     levels: dict[str, int]
     pairs: int
@@ -25,7 +26,7 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A megram and its contribution to both sums at present."""
+    """A megram, and how much it contributes to both sums at present."""
 
     megram: Megram
     attention: float
@@ -34,10 +35,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A pair's potentials, each megram's share (largest first), and both potentials over time.
+    """The potentials of a pair, the contribution of each megram (the largest first), and both potentials over time.
 
-    `left_out`: number of entries older than the 5,000 newest. They count in the potentials, not in shares and
-    curve.
+    `left_out`: the number of entries that are older than the 5,000 newest. They count in the potentials, but are
+    not in the contributions and the curve.
     """
 
     potentials: Potentials
@@ -57,7 +58,7 @@ class RequestKind:
 
 @dataclass(slots=True)
 class Findings:
-    """The result of `examine`. `examples` describes the first few problems."""
+    """The result of `examine`. `examples` describe the first few problems."""
 
     records: int = 0
     pairs: int = 0
@@ -72,6 +73,6 @@ class Findings:
         return not (self.unreadable or self.missing_index or self.wrong_sums)
 
     def note(self, problem: str) -> None:
-        """Add a problem to the examples, unless there are `NAMED` already."""
+        """Add a problem to the examples, unless there are already `NAMED` of them."""
         if len(self.examples) < NAMED:
             self.examples.append(problem)

@@ -1,8 +1,9 @@
 """The writer thread of memory, with its queue and batch sizes.
 
-Callers never wait for the store.
+A caller never waits for the store.
 
-A batch is one transaction. A crash loses only commands still in the queue, and never stores half a batch.
+A batch is one transaction. A crash loses only the commands that are still in the queue. It never stores half of a
+batch.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from artoo.memory.spool import Sink
 
 QUEUE_LIMIT = 65_536
 BATCH = 2_048
-"""Maximum entries in one transaction, which locks the store for about 15 ms and updates each pair's sums once."""
+"""Maximum number of entries in one transaction. It locks the store for about 15 ms, and updates the sums of each
+pair once."""
 _PATIENCE = 0.5
-"""Seconds between two checks whether the writer's thread is alive."""
+"""Number of seconds between two checks whether the writer's thread is alive."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class WriterStatistics:
-    """Counts since the start. `dropped`: refused, as the queue was full or closed. `lost`: not stored."""
+    """Counts since the start. `dropped`: commands that were refused because the queue was full or closed. `lost`:
+    commands that could not be stored."""
 
     queued: int = 0
     written: int = 0
@@ -40,14 +43,14 @@ class WriterStatistics:
 
 @dataclass(slots=True)
 class _Mark:
-    """A marker in the queue. `reached` is set after all commands before it have been processed."""
+    """A mark in the queue. `reached` is set when all commands before it have been processed."""
 
     reached: threading.Event = field(default_factory=threading.Event)
     stop: bool = False
 
 
 class Writer:
-    """Takes commands from any thread and applies them in order, in a background thread."""
+    """Takes commands from any thread, and applies them in order in a background thread."""
 
     def __init__(self, sink: Sink, *, limit: int = QUEUE_LIMIT, batch: int = BATCH) -> None:
         self.statistics = WriterStatistics()
@@ -61,7 +64,7 @@ class Writer:
         self._starting = threading.Lock()
 
     def submit(self, command: Command) -> bool:
-        """Put a command into the queue and return at once. Returns False if the command was dropped."""
+        """Put a command into the queue and return at once. Returns False if the command was refused."""
         if self._closed or self._queue.qsize() >= self._limit:
             self._drop()
             return False
@@ -73,7 +76,7 @@ class Writer:
         return True
 
     def flush(self) -> None:
-        """Wait until all commands queued before have been processed.
+        """Wait until all commands that were queued before have been processed.
 
         Raises MemoryStoreError if a command was lost since the last flush.
         """
@@ -83,8 +86,8 @@ class Writer:
         self._raise_losses()
 
     def close(self, timeout: float = math.inf) -> bool:
-        """Drain the queue and end the thread. Returns False if that took longer than `timeout` seconds.
-        Idempotent."""
+        """Process all commands in the queue, and end the thread. Returns False if that took longer than `timeout`
+        seconds. Idempotent."""
         self._closed = True
         thread, self._thread = self._thread, None
         if thread is None:
@@ -95,7 +98,7 @@ class Writer:
         return drained
 
     def _wait_for(self, mark: _Mark, thread: threading.Thread, timeout: float) -> bool:
-        """Wait until the writer reaches `mark`. If its thread has died, the queued commands count as lost."""
+        """Wait until the writer has reached `mark`. If its thread has died, the queued commands count as lost."""
         self._queue.put(mark)
         waited = 0.0
         while not mark.reached.wait(min(_PATIENCE, timeout)):
@@ -140,7 +143,7 @@ class Writer:
         try:
             item = self._queue.get(timeout=patience)
         except Empty:
-            # Retries the entries that the sink holds back.
+            # this stores the entries that the sink could not store before
             return [], []
         while True:
             if isinstance(item, _Mark):
@@ -172,7 +175,7 @@ class Writer:
         if len(commands) <= 1:
             self._lose(len(commands), error)
             return
-        # Halving isolates one bad entry of 2,048 in eleven steps.
+        # By halving, one bad entry among 2,048 is found in eleven steps.
         middle = len(commands) // 2
         self._store(commands[:middle])
         self._store(commands[middle:])

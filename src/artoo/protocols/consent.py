@@ -1,6 +1,6 @@
 """The text of an approval question for a client of MCP or ACP; the answers are in `words/question.py`.
 
-Reference: law 1.
+Reference: Law 1.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from artoo.contracts.settling import BY_NAME, Review
 from artoo.words.question import beside
 
 LONGEST = 50_000
-"""The most characters of a question. A question is never shortened, so a longer question is not asked here."""
+"""Maximum number of characters of a question. A question is never shortened. If it is longer, it is not asked
+here."""
 
 _HARMLESS_NAMED = 50
 
 
 def question_text(request: ConfirmationRequest) -> str:
-    """Return the whole question. The main parts of a long question are repeated at its end, close to the answer.
+    """Return the whole question. If the question is long, its main parts are repeated at the end, close to the
+    answer.
 
     Raises ValueError if the text is longer than `LONGEST`.
     """
@@ -30,14 +32,14 @@ def question_text(request: ConfirmationRequest) -> str:
         short = beside(request)
         lines += (*request.details, *(("", request.title, *short) if short else ()))
     text = "\n".join(map(_visible, lines))
-    # A shortened question could hide what the user consents to.
+    # A shortened question could hide a part of the operation to which the user consents.
     if len(text) > LONGEST:
         raise ValueError(f"{len(text):,} characters, more than {LONGEST:,}")
     return text
 
 
 def _review_lines(review: Review) -> list[str]:
-    """List every dangerous path by name, and at most `_HARMLESS_NAMED` of the other paths."""
+    """List every dangerous path, and at most `_HARMLESS_NAMED` of the other paths."""
     named = [one for one in review.changes if one.change_class in BY_NAME]
     others = [one for one in review.changes if one.change_class not in BY_NAME]
     lines = [
@@ -51,7 +53,7 @@ def _review_lines(review: Review) -> list[str]:
 
 
 def _visible(line: str) -> str:
-    """Escape invisible characters, so that a file name cannot forge or hide a line of the question."""
+    """Escape invisible characters, so that the name of a file cannot imitate or hide a line of the question."""
     return "".join(
         one if is_visible(one) else one.encode("unicode_escape", "backslashreplace").decode() for one in line
     )

@@ -1,6 +1,6 @@
 """Shut down a server process at the first signal, with the seconds for tasks to end.
 
-The first signal stops serving, so that the tasks can end with a result.
+The first signal ends only the serving, so that the tasks can end with a result.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 
 LEAVE_SECONDS = 40.0
-"""The longest time from the first signal to the end of the process. An unreachable store could delay it forever."""
+"""Maximum number of seconds from the first signal to the end of the process. Without a limit, a store that cannot
+be reached could delay the end for ever."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def first_signal(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` at the first signal during the block. A second signal ends the process at once.
+    """While the block runs, call `stop` at the first signal. A second signal ends the process at once.
 
     The process also ends `LEAVE_SECONDS` after the first signal, if the block still runs then.
     """
@@ -43,7 +44,7 @@ def first_signal(stop: Callable[[], object]) -> Generator[None]:
 
 
 async def until_asked_to_end(serving: Coroutine[None, None, None]) -> None:
-    """Await `serving` until it ends, or cancel it at the first signal."""
+    """Await `serving` until it ends. At the first signal, cancel it."""
     task = asyncio.ensure_future(serving)
     asked = False
 

@@ -17,42 +17,44 @@ from artoo.tasklog.state import TaskState
 logger = logging.getLogger(__name__)
 
 UNANSWERED_SECONDS = 600.0
-"""How long a question waits for an answer. After this time it counts as refused."""
+"""Number of seconds that a question waits for an answer. After that, it counts as refused."""
 
 LONGEST_DOING = 2_000
-"""Characters of the present operation. More than is shown, so that no secret is cut in two before redaction."""
+"""Number of characters of the description of the present operation. It is more than is shown, so that a secret is
+not cut in two before it is redacted."""
 
 Listener = Callable[[Envelope], Awaitable[None]]
-"""A callback that receives every message of a task in order, before the message changes `HandedTask`. The task's
-stream waits for the callback, but the task itself does not."""
+"""Receives every message of a task in order, before the message changes `HandedTask`. The task's stream waits for
+this callback, but the task itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """A question for approval that a task has asked, and the future that holds its answer."""
+    """A question for approval that a task has asked, and a future for its answer."""
 
     request: ConfirmationRequest
     said: asyncio.Future[Said]
 
     def answer(self, said: Said) -> None:
-        """Answer the question. Only the first answer counts."""
+        """Answer the question. Only the first answer is accepted."""
         if not self.said.done():
             self.said.set_result(said)
 
     def unanswered(self, why: str) -> None:
-        """Refuse the question, because no user can answer it. `why` becomes the error's text."""
+        """Refuse the question, because no user can answer it. `why` becomes the text of the error."""
         if not self.said.done():
             self.said.set_exception(TimeoutError(why))
 
 
 @dataclass(slots=True)
 class Fetching:
-    """The progress of the embedded model's download, which the reports of waiting tasks show."""
+    """The progress of the embedded model's download. Reports of tasks that wait for it contain the progress."""
 
     said: str = ""
 
     def __call__(self, done: int, total: int, phase: str) -> None:
-        """Record progress in bytes. The start is logged, because clients see progress only when they ask for it."""
+        """Record the number of bytes done. The start is logged too, because clients see the progress only when they
+        ask for it."""
         if not self.said:
             logger.warning("the model for this machine is fetched first: %d MB, once", total >> 20)
         self.said = f"{phase}: {done >> 20} of {total >> 20} MB" if done < total else ""
@@ -60,10 +62,11 @@ class Fetching:
 
 @dataclass(slots=True)
 class HandedTask:
-    """One task that runs in this process, or has run. `task_id` is empty until the task has begun.
+    """A task that runs in this process, or has run in it. `task_id` is empty before the task has begun.
 
-    `error` is set if the task could not run to a result. `told` counts the changes of this object, see `changed`.
-    `unwanted`: if true, the task is interrupted as soon as it begins. `interrupted`: if true, it was asked to end.
+    `error` is set if the task could not be run to a result. `told` counts the changes of this object (see
+    `changed`). `unwanted`: true if the task is to be interrupted as soon as it begins. `interrupted`: true if the
+    task was asked to end.
     """
 
     task_id: str = ""
@@ -80,27 +83,28 @@ class HandedTask:
 
     @property
     def question(self) -> OpenQuestion | None:
-        """Return the question that waits for an answer, or None."""
+        """Return the question that waits for an answer. Return None if there is none."""
         return None if self._question is None or self._question.said.done() else self._question
 
     @property
     def result(self) -> FinalResult | None:
-        """Return the result of the task, or None before its end."""
+        """Return the result of the task. Return None before the task has ended."""
         return self.state.result
 
     @property
     def planned(self) -> int:
-        """Count the subtasks of this round."""
+        """Return the number of subtasks in this round."""
         return 0 if self.state.round is None else len(self.state.round.subtasks)
 
     @property
     def done(self) -> int:
-        """Count the ended subtasks of this round."""
+        """Return the number of subtasks in this round that have ended."""
         return 0 if self.state.round is None else self.state.round.ended
 
     @property
     def doing(self) -> str:
-        """Describe the present operation: the download, or the running or latest tool call, or else a subtask."""
+        """Describe the present operation. It is the download, or the tool call that is running or was the latest,
+        or else a subtask."""
         if self.fetching.said:
             return self.fetching.said
         present = () if self.state.round is None else tuple(self.state.round.subtasks.values())
@@ -112,11 +116,11 @@ class HandedTask:
 
     @property
     def ended(self) -> bool:
-        """Check whether the task has a result or an error, after which nothing more happens."""
+        """Return whether the task has a result or an error. Nothing more happens after that."""
         return self.result is not None or self.error is not None
 
     async def changed(self, told: int) -> None:
-        """Wait until the count of changes exceeds `told`, or until the task has ended."""
+        """Wait until the number of changes is greater than `told`, or until the task has ended."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.told > told or self.ended)
 
@@ -132,8 +136,8 @@ class HandedTask:
             self._question = None
 
     async def hear(self, envelope: Envelope) -> None:
-        """Apply one message of the task's stream to the state."""
-        # The listener is called first, so that the editor knows the message before a waiting call continues.
+        """Update the state by one message of the task's stream."""
+        # The listener is called first, so that the editor has the message before a waiting call continues.
         if self.listener is not None:
             await self.listener(envelope)
         self.task_id = envelope.task_id
@@ -142,7 +146,7 @@ class HandedTask:
         await self._tell()
 
     async def fail(self, error: ArtooError) -> None:
-        """Record that the task could not run to a result."""
+        """Record that the task could not be run to a result."""
         self.error = error
         await self._tell()
 

@@ -1,8 +1,8 @@
 """The loopback HTTP server of protocols, with token, Host and Origin checks, and limits on body and connections.
 
-Web pages in a browser are refused.
+Requests of web pages in a browser are refused.
 
-The caller is checked before any byte of the body is read.
+The caller is checked before any part of the body is read.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from artoo.disk.whole import made_once
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 4 << 20
-"""The most bytes of a request."""
+"""Maximum number of bytes of a request."""
 MOST_CONNECTIONS = 200
 CALLER = "artoo.caller"
-"""The key in the ASGI scope under which the caller's name is stored. Each name has its own token."""
+"""The key under which the ASGI scope contains the name of the caller. Each caller has a token of its own."""
 _SHORTEST_TOKEN = 20
 _CLOSING_SECONDS = 5
 
 
 def own_token(home: Path, name: str) -> str:
-    """Read the token from a file in artoo's home, or create the file, readable by its owner only.
+    """Return the token in a file in artoo's home. If there is no file, create one that only its owner can read.
 
     Raises ConfigurationError.
     """
@@ -51,9 +51,10 @@ def _new_token() -> bytes:
 
 
 class TokenRequired:
-    """ASGI middleware that requires a token. Without a valid token it answers 401 before it reads the body.
+    """ASGI middleware that requires a token. Without a valid token, it answers with status 401 before it reads the
+    body.
 
-    `tokens` maps each caller's name to its token. `public` lists the paths that need no token.
+    `tokens` maps each caller's name to its token. `public` lists the paths for which no token is needed.
     """
 
     def __init__(self, inner: ASGIApp, tokens: Mapping[str, str], public: Collection[str] = ()) -> None:
@@ -77,7 +78,8 @@ class TokenRequired:
         await self._inner(scope, receive, send)
 
     def _holder(self, scope: Scope) -> str | None:
-        """Return the caller's name. All tokens are compared, so that the response time reveals nothing."""
+        """Return the name of the caller. All tokens are compared, so that the response time does not reveal
+        anything."""
         given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(given) != 1:
             return None
@@ -86,9 +88,11 @@ class TokenRequired:
 
 
 class OwnNames:
-    """ASGI middleware that checks Host and Origin, because a browser can reach loopback by another host name.
+    """ASGI middleware that checks Host and Origin. A browser could otherwise reach the loopback interface under
+    another host name.
 
-    `names` are the accepted hosts, as `HOST:PORT` or `HOST`. The host of an Origin must be in `names` too.
+    `names` are the host names that are accepted, as `HOST:PORT` or `HOST`. The host of an Origin must be in `names`
+    too.
     """
 
     def __init__(self, inner: ASGIApp, names: Collection[str]) -> None:
@@ -96,7 +100,7 @@ class OwnNames:
         self._names = frozenset(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request whose Host and Origin name this server. Implements ASGI, without websockets."""
+        """Pass on a request whose Host and Origin are names of this server. Implements ASGI, without websockets."""
         if scope["type"] == "websocket":
             return
         refused = self._refusal(Headers(scope=scope)) if scope["type"] == "http" else None
@@ -112,7 +116,7 @@ class OwnNames:
 
 
 class LoopbackServer(uvicorn.Server):
-    """A uvicorn server that leaves signal handling to its caller, because the caller ends the tasks first."""
+    """A uvicorn server that does not handle signals, because its caller ends the tasks first."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -134,12 +138,12 @@ def listening_at(port: int) -> socket.socket:
 
 
 def own_names(port: int) -> list[str]:
-    """Return the names (`HOST:PORT`) by which this machine reaches the server."""
+    """Return the names (`HOST:PORT`) under which this machine reaches the server."""
     return [f"{host}:{port}" for host in (HOST, "localhost")]
 
 
 async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
-    """Serve until cancelled. Afterwards running requests have `_CLOSING_SECONDS` to finish."""
+    """Serve until cancelled. Then requests that are running have `_CLOSING_SECONDS` to end."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -153,7 +157,7 @@ async def serve_on(listening: socket.socket, app: ASGIApp) -> None:
     try:
         await asyncio.shield(serving)
     except asyncio.CancelledError:
-        # Cancelling uvicorn itself would end its lifespan with a traceback.
+        # If uvicorn itself were cancelled, its lifespan would end with a traceback.
         server.should_exit = True
         await serving
         raise

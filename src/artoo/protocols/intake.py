@@ -3,8 +3,8 @@
     client ─ MCP, ACP, A2A ─► Intake ─► Artoo ─► the stream
                                  └─► HandedTask: the state, the open question and the result of one task
 
-Clients can do nothing here that the command line could not do. A task goes on when its client disconnects. When the
-intake closes, it interrupts the running tasks, and each of them ends with a result that says so.
+By the intake, clients can do only what the command line can do too. A task continues when its client disconnects.
+When the intake is closed, it interrupts the running tasks. Each of them ends with a result that says so.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from artoo.tools.mcp.servers import McpServer
 logger = logging.getLogger(__name__)
 
 MOST_RUNNING = 8
-"""The most tasks that run for clients at the same time."""
+"""Maximum number of tasks that run for clients at the same time."""
 MOST_KEPT = 100
-"""The most ended tasks that are retained in memory. Earlier tasks are read from their logs."""
+"""Maximum number of ended tasks that are kept in memory. Earlier tasks are read from their logs."""
 ENDING_SECONDS = 20.0
-"""How long tasks may take to end when the intake closes. Later the tasks are cancelled, and can be resumed."""
+"""Number of seconds that tasks have to end when the intake is closed. After that, they are cancelled and can be
+resumed."""
 LONGEST_REQUEST = 256 * 1024
-"""The most characters of a request."""
+"""Maximum number of characters of a request."""
 
 
 @dataclass(slots=True)
 class Intake:
-    """The tasks of one process's clients. `fetching` holds the progress of the embedded model's download."""
+    """The tasks of all clients of one process. `fetching` is the progress of the embedded model's download."""
 
     runner: Artoo
     config: Config
@@ -62,11 +63,12 @@ class Intake:
         listener: Listener | None = None,
         servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Start a task and return when it has an id.
+        """Start a task, and return when it has an id.
 
-        `asks`: if true, a user at the client answers questions. `servers`: MCP servers that the client configures.
+        `asks`: true if a user at the client answers questions. `servers`: MCP servers that the client has
+        configured.
 
-        Raises ConfigurationError if the task cannot be run. In this case nothing was started.
+        Raises ConfigurationError if the task cannot be run. In that case nothing was started.
         """
         if len(text) > LONGEST_REQUEST:
             raise ConfigurationError(
@@ -86,7 +88,8 @@ class Intake:
         listener: Listener | None = None,
         servers: tuple[McpServer, ...] = (),
     ) -> HandedTask:
-        """Resume a task that was interrupted or whose process died. `task_id` None means the latest such task.
+        """Resume a task that was interrupted or whose process died. If `task_id` is None, the latest such task is
+        resumed.
 
         Raises ConfigurationError.
         """
@@ -95,7 +98,8 @@ class Intake:
         return await self._begun(handed, self.runner.stream_resumed(task_id, caller=caller))
 
     def find(self, task_id: str) -> HandedTask | None:
-        """Find a task of this process by the beginning of its id. Returns None if no or several tasks match."""
+        """Find a task of this process by the beginning of its id. Returns None if no task has this beginning, or if
+        several have it."""
         if task_id in self._tasks:
             return self._tasks[task_id]
         found = [one for known, one in self._tasks.items() if task_id and known.startswith(task_id)]
@@ -106,7 +110,7 @@ class Intake:
         return tuple(one for one in self._playing.values() if one.task_id)
 
     def interrupt(self, task: HandedTask) -> None:
-        """Ask a task to end now. The task ends with a result that says so, and its work is retained."""
+        """Ask a task to end now. The task ends with a result that says so, and its work is kept."""
         if task.ended or task.interrupted:
             return
         if task.question is not None:
@@ -118,9 +122,10 @@ class Intake:
             task.unwanted = True
 
     def send(self, task: HandedTask, text: str, by: str) -> None:
-        """Send a text to a running task: the answer to a question for text, or else a message for its next turn.
+        """Send a text to a running task. If the task has asked for a text, it is the answer. Otherwise it is a
+        message for the next turn.
 
-        Raises ConfigurationError if the text is empty or too long, or if the task does not run.
+        Raises ConfigurationError if the text is empty or too long, or if the task is not running.
         """
         if not text.strip():
             raise ConfigurationError("the message is empty")
@@ -145,7 +150,7 @@ class Intake:
         try:
             await handed.changed(0)
         except asyncio.CancelledError:
-            # The client has disconnected before the task had an id, so no one could ask for the task later.
+            # The client disconnected before the task had an id, so no one could ask for the task later.
             self.interrupt(handed)
             raise
         if not handed.task_id and handed.error is not None:
@@ -158,7 +163,7 @@ class Intake:
         except ArtooError as error:
             await handed.fail(error)
         except Exception as error:
-            # A defect ends this task, but not the tasks of other clients.
+            # A bug ends this task, but not the tasks of other clients.
             logger.exception("a task of a client has failed: %s", handed.task_id or "before it began")
             await handed.fail(ArtooError(f"a defect in artoo, {type(error).__name__}; its own log tells where"))
 
@@ -174,13 +179,13 @@ class Intake:
 
     def _played(self, playing: asyncio.Task[None]) -> None:
         del self._playing[playing]
-        # Ended tasks are read from their logs later, so that memory stays bounded.
+        # Tasks that have ended are read from their logs later, so that the use of memory stays limited.
         ended = [task_id for task_id, one in self._tasks.items() if one.ended]
         for task_id in ended[: max(0, len(ended) - MOST_KEPT)]:
             del self._tasks[task_id]
 
     async def close(self) -> None:
-        """Interrupt all tasks, and cancel the tasks that have not ended with a result after `ENDING_SECONDS`."""
+        """Interrupt all tasks. Cancel those that have not ended after `ENDING_SECONDS`."""
         self._closed = True
         left = dict(self._playing)
         for task in left.values():
@@ -193,7 +198,8 @@ class Intake:
 
 @asynccontextmanager
 async def serving_intake(config: Config) -> AsyncGenerator[Intake]:
-    """Open a runtime and an intake over it during the block. At its end, end the tasks that still run."""
+    """Open a runtime, and an intake that uses it, while the block runs. Afterwards, tasks that are still running
+    are ended."""
     fetching = Fetching()
     async with Artoo(config, on_fetch=fetching) as artoo, asyncio.TaskGroup() as group:
         intake = Intake(artoo, config, group, fetching)

@@ -34,13 +34,13 @@ from artoo.runtime.config.model import Config
 from artoo.tasklog.reader import TaskSummary, find_log, list_tasks, summary_of
 
 LONGEST_TEXT = 4 << 20
-"""The most characters of a log or a difference in an answer. A last line says that the rest is left out."""
+"""Maximum number of characters of a log or a difference in an answer. If more is left out, a last line says so."""
 MOST_WAITING = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """Queries to one home directory. Methods that are not async block. `clean` redacts secrets in the answers."""
+    """Answers queries about one home. Methods that are not async block. `clean` redacts secrets in the answers."""
 
     config: Config
     clean: Redactor
@@ -79,7 +79,7 @@ class Looking:
         return put_back(self.config, undoable_task(known, id_of(task_id)), by=by)
 
     def ended(self, task_id: str) -> TaskReport:
-        """Report a task of another or an earlier process, from the task's log. Raises ConfigurationError."""
+        """Report a task of another process, or of an earlier one, from its log. Raises ConfigurationError."""
         whole = find_log(self.config.home, id_of(task_id)).task_id()
         summary = summary_of(self.config.home, whole)
         if summary is None:
@@ -93,7 +93,8 @@ class Looking:
         return self._told(task.result, task.request, SettledBooks.of(self.config.home))
 
     def latest(self, most: int, running: Iterable[HandedTask]) -> tuple[TaskReport, ...]:
-        """List at most `most` tasks of this home, latest first. `running`: the running tasks of this process."""
+        """Return reports of at most `most` tasks of this home, latest first. `running`: the running tasks of this
+        process."""
         books = SettledBooks.of(self.config.home)
         own = {one.task_id: one for one in running}
         return tuple(
@@ -113,13 +114,14 @@ class Looking:
         return _bounded(b"\n".join(self.clean.lines(lines)).decode("utf-8", "replace"))
 
     def audit(self) -> AuditReport | None:
-        """Return the Auditor's report so far (None without data), and let its period continue. Raises OSError."""
+        """Return the Auditor's report about the time so far (None if there are no data). Its period continues.
+        Raises OSError."""
         return report_so_far(self.config.home, SystemClock().now())
 
     def _summed(self, summary: TaskSummary, books: SettledBooks) -> TaskReport:
         if summary.result is not None:
             return self._told(summary.result, summary.request, books)
-        # A task without a result either runs in another process or was interrupted.
+        # A task without a result runs in another process, or was interrupted.
         status = "elsewhere" if summary.running else "stopped"
         request = self.clean.text(summary.request)
         return TaskReport(task_id=summary.task_id, status=status, request=request, resumable=not summary.running)
@@ -130,12 +132,13 @@ class Looking:
 
 
 def looking_at(config: Config) -> Looking:
-    """Build the queries for the configuration's home. Secrets that this process knows are redacted."""
+    """Build the object that answers queries for the home of a configuration. Secrets that this process knows are
+    redacted."""
     return Looking(config, Redactor(secret_values(os.environ, key_variables(config))))
 
 
 def id_of(task_id: str) -> str:
-    """Check that a text is a task id, or the beginning of a task id. Raises ConfigurationError."""
+    """Raise ConfigurationError unless a text is the id of a task or the beginning of one. Return the text."""
     wanted = task_id.strip()
     if not wanted or not all(character.isalnum() or character == "-" for character in wanted):
         raise ConfigurationError(f"{task_id[:80]!r} is no task id; status lists tasks")

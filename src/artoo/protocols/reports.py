@@ -20,10 +20,10 @@ from artoo.words.result import result_words
 from artoo.words.settling import dropped, waiting
 
 MOST_LISTED = 200
-"""The most changes, paths or facts that one list of an answer has."""
+"""Maximum number of changes, paths or facts in one list of an answer."""
 _SHOWN = 200
 MOST_DIFF = 60_000
-"""The most characters of diffs in one answer. The MCP resource has the whole text."""
+"""Maximum number of characters of diffs in one answer. The MCP resource contains the whole text."""
 
 TaskStatus = Literal["working", "asks", "success", "pending", "failed", "stopped", "elsewhere"]
 """working: the task runs. asks: it waits for an answer (with `stopped_by` "question" it has ended, and the answer
@@ -120,7 +120,7 @@ class SettledReport(Report):
 
 
 def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
-    """Report a task of this process that has no result."""
+    """Report a task of this process that has no result yet."""
     if task.error is not None:
         why = clean.text(str(task.error))
         return TaskReport(task_id=task.task_id, status="stopped", request=clean.text(task.request), answer=why)
@@ -136,10 +136,11 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
 
 
 def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
-    """Report a task that has ended. `after` is the present state of its changes."""
+    """Report a task that has ended. `after` is the present state of the task's changes."""
     cost, changes = result.cost, result.changes
     asks = result.stopped_by is StoppedBy.QUESTION
-    # No record says that the changes are settled, so the report repeats the end of the task.
+    # No record says that the changes were applied or discarded, so the report repeats the state at the end of the
+    # task.
     unknown = after.waited is not None
     waits = None if unknown else after.waits is not None
     return TaskReport(
@@ -165,14 +166,14 @@ def result_report(result: FinalResult, request: str, after: Afterwards, clean: R
 
 
 def told(result: FinalResult) -> str:
-    """Return the answer as it was when the task ended, with its pending changes."""
+    """Return the answer as it was when the task ended, with the changes that were pending then."""
     found = result.changes
     waited = WaitingNow(found.counts, None, None, len(found.conflicts), found.reason) if found.waits else None
     return _answer(result, waited)
 
 
 def _answer(result: FinalResult, waits: WaitingNow | None) -> str:
-    """Return the answer. If changes are pending or were discarded, a paragraph says that they are not in effect."""
+    """Return the answer. If changes are pending or were discarded, a paragraph says that they are not applied."""
     plain = result_words(result.language).plain(result)
     why = dropped(result.language) if result.changes.state == "discarded" else ""
     if waits is not None:
@@ -201,11 +202,12 @@ def waiting_report(one: Pending, clean: Redactor) -> PendingTask:
 
 
 def difference_report(review: Review, digest: str, clean: Redactor) -> DifferenceReport:
-    """Report the changes of a review, with at most `MOST_LISTED` changes and `MOST_DIFF` characters of diffs."""
+    """Report the changes of a review. The report has at most `MOST_LISTED` changes and `MOST_DIFF` characters of
+    diffs."""
     room, shortened, changes = MOST_DIFF, False, list[ChangedPath]()
     for one in review.changes[:MOST_LISTED]:
         diff = clean.text("\n".join(one.diff))
-        # A diff is whole or absent, because a part of it could hide a line.
+        # A diff is included completely or not at all, because a part of it could hide a line.
         shown = diff if len(diff) <= room else ""
         shortened |= shown != diff
         room -= len(shown)
@@ -247,12 +249,12 @@ def settled_report(task_id: str, settled: Settled, clean: Redactor) -> SettledRe
 
 
 def shown(text: str, clean: Redactor) -> str:
-    """Return the beginning of a text, with secrets redacted."""
+    """Return the beginning of a text with secrets redacted."""
     return clean.text(text[:LONGEST_DOING])[:_SHOWN]
 
 
 def _conflicts(found: Sequence[Conflict], clean: Redactor) -> tuple[str, ...]:
-    """List conflicts. Paths are not redacted, because a client passes them to `apply`."""
+    """List conflicts. Their paths are not redacted, because a client passes them to `apply`."""
     return tuple(f"{one.path}: {clean.text(one.reason)}" for one in found[:MOST_LISTED])
 
 

@@ -1,9 +1,9 @@
 """JSON-RPC 2.0 over standard input and output, one message per line, with its limit.
 
-The SDKs' own transports do not fit. MCP's transport reads in a thread that a signal cannot end, and ACP's transport
-closes the connection at the first line that is not a JSON object. This transport answers such a line with an error.
-Other code of the process cannot use the pipes, because prints and child processes get the null device as standard
-input, and standard error as standard output.
+The transports of the SDKs are not used. That of MCP reads in a thread that a signal cannot end. That of ACP closes
+the connection at the first line that is not a JSON object. This transport answers such a line with an error. Other
+code of the process cannot write to the pipes. Child processes get the null device as standard input, and what is
+printed goes to standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 from artoo.contracts.errors import ConfigurationError
 
 LONGEST_LINE = 64 << 20
-"""The most bytes of one message. A longer message ends the connection."""
+"""Maximum number of bytes of one message. A longer message ends the connection."""
 PARSE_ERROR, INVALID_REQUEST = -32_700, -32_600
 
 _WANTED = "standard input and output must be pipes or a terminal"
@@ -28,27 +28,30 @@ _WANTED = "standard input and output must be pipes or a terminal"
 
 @dataclass(slots=True)
 class Wire:
-    """JSON-RPC messages on two pipes. Implements the ACP library's `Transport`."""
+    """Reads and writes JSON-RPC messages on two pipes. Implements the ACP library's `Transport`."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next well-formed message, or None at the end of input or if the client reads no answers."""
-        # The handler of the previous message begins before more is read, so that a cancellation finds its request.
+        """Return the next well-formed message. Return None at the end of input, or if the client no longer reads
+        answers."""
+        # The handler of the previous message begins before more is read, so that a cancellation finds the request
+        # that it cancels.
         await asyncio.sleep(0)
         with suppress(ConnectionError, asyncio.LimitOverrunError):
             while line := await self._line():
                 message, refusal = _parsed(line)
                 if refusal is None:
                     return message
-                # Answering an error with an error would never end.
+                # If errors were answered with errors, this would never end.
                 if not _is_error(message):
                     await self._write({"jsonrpc": "2.0", "id": _id_of(message), "error": refusal})
         return None
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write one message. A closed pipe raises nothing, because `receive` notices the end of input."""
+        """Write one message. If the pipe is closed, nothing is raised, because `receive` notices the end of
+        input."""
         with suppress(ConnectionError):
             await self._write(message)
 
@@ -56,7 +59,7 @@ class Wire:
         """Do nothing, because `standard_wire` closes the pipes."""
 
     async def _line(self) -> bytes:
-        """Return the next line that is not empty, or empty bytes at the end of input."""
+        """Return the next line that is not empty. Return empty bytes at the end of input."""
         while True:
             try:
                 line = await self.reader.readuntil(b"\n")
@@ -71,7 +74,7 @@ class Wire:
 
 
 def _parsed(line: bytes) -> tuple[dict[str, Any], dict[str, object] | None]:
-    """Return the message of a line, and a JSON-RPC error if the line is not a valid message."""
+    """Return the message in a line. If the line is no valid message, return a JSON-RPC error too."""
     try:
         raw: object = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -82,7 +85,7 @@ def _parsed(line: bytes) -> tuple[dict[str, Any], dict[str, object] | None]:
 
 
 def _problem(message: dict[str, Any]) -> str | None:
-    """Return the reason why this is not a JSON-RPC 2.0 message, or None if it is valid."""
+    """Return the reason why a value is not a JSON-RPC 2.0 message. Return None if it is one."""
     if message.get("jsonrpc") != "2.0":
         return "this is not a JSON-RPC 2.0 message"
     if "id" in message and _id_of(message) is None:
@@ -106,11 +109,11 @@ def _is_error(message: dict[str, Any]) -> bool:
 
 @asynccontextmanager
 async def standard_wire() -> AsyncGenerator[Wire]:
-    """Use standard input and output as the transport during the block, and restore both afterwards.
+    """Use standard input and output as the transport while the block runs. Restore both afterwards.
 
-    Raises ConfigurationError if they are files or devices, because a protocol needs a program at the other end.
+    Raises ConfigurationError if they are files or devices, because there must be a program at the other end.
     """
-    # asyncio accepts a device here, and fails later in a callback of its own.
+    # asyncio would accept a device here, and fail later in a callback of its own
     for descriptor in (0, 1):
         mode = os.fstat(descriptor).st_mode
         if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)):
@@ -125,7 +128,7 @@ async def standard_wire() -> AsyncGenerator[Wire]:
             yield wire
     finally:
         for descriptor, standard in ((wire_in, 0), (wire_out, 1)):
-            # Other processes may share the pipe, and expect it to block.
+            # Other processes may use the same pipe, and expect that it blocks.
             os.set_blocking(descriptor, True)
             os.dup2(descriptor, standard)
             os.close(descriptor)

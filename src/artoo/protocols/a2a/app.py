@@ -1,6 +1,6 @@
 """The URLs of the A2A server (cards, JSON-RPC, REST), its token check, and the body limit.
 
-Every request needs a token, except for the cards and the public keys.
+Every request needs a token, except requests for the cards and the public keys.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _CONTENT_TYPE_NOT_SUPPORTED = -32_005
 """The error code that A2A defines."""
 _BODILESS = (":cancel", ":subscribe")
 LARGEST_BODY = 1 << 20
-"""The most bytes of a request. The limit is small, because messages contain only text."""
+"""Maximum number of bytes of a request. It is small, because messages contain only text."""
 
 
 class Holder(User):
-    """The caller, under the name that the operator gave to the token."""
+    """The caller. Its name is the one that the operator gave to the token."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -52,10 +52,11 @@ class Holder(User):
 
 
 class JsonBodies:
-    """ASGI middleware that reads each body, and refuses it if it is too large, not JSON, or not declared as JSON.
+    """ASGI middleware that reads each body. It refuses a body that is too large, is not JSON, or is not declared as
+    JSON.
 
-    The SDK accepts some of these bodies, and answers others as internal errors. The body may be empty for REST
-    requests whose address is complete (`_BODILESS`).
+    The SDK would accept some of these bodies, and answer others with an internal error. The body may be empty for
+    REST requests whose address says everything (`_BODILESS`).
     """
 
     def __init__(self, inner: ASGIApp) -> None:
@@ -101,17 +102,18 @@ class JsonBodies:
 
 
 def _refused(path: str, text: str, code: int, status: int) -> JSONResponse:
-    """Return the error in the form of this path's binding."""
+    """Return the error in the form of the binding (JSON-RPC or REST) that the path belongs to."""
     if path.rstrip("/").endswith(RPC):
         error: dict[str, object] = {"code": code, "message": text}
-        # JSON-RPC errors have status 200, except for a body that was too large to be read as JSON-RPC.
+        # An error of JSON-RPC has status 200. If a body was too large to be read as JSON-RPC, the status is another
+        # one.
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, 413 if status == 413 else 200)
     told = {"code": status, "status": "INVALID_ARGUMENT", "message": text}
     return JSONResponse({"error": told}, status_code=status)
 
 
 class _Contexts(DefaultServerCallContextBuilder):
-    """Adds to each call the caller, and a function that returns when the caller has disconnected (`GONE`)."""
+    """Adds to each call the caller, and a function that waits until the caller has disconnected (`GONE`)."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
@@ -121,22 +123,23 @@ class _Contexts(DefaultServerCallContextBuilder):
 
 
 async def _gone(request: Request) -> None:
-    """Wait until the client has disconnected. The body of the request must have been read."""
+    """Wait until the client has disconnected. The body of the request must have been read before."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def place_of(agent: str) -> str:
-    """Return the URL path of an agent, which is empty for the team."""
+    """Return the path in the URLs of an agent. It is empty for the team."""
     return f"/agents/{agent}" if agent else ""
 
 
 def application(
     agents: Mapping[str, tuple[AgentCard, BoardAgent]], signer: Signer, tokens: Mapping[str, str], names: list[str]
 ) -> ASGIApp:
-    """Build the application of the team (the empty name in `agents`) and of each agent.
+    """Build the application for the team (which has the empty name in `agents`) and for each agent.
 
-    `tokens` maps each foreign agent to its token. `names` are the accepted hosts of this server.
+    `tokens` maps each foreign agent to its token. `names` are the host names under which this server accepts
+    requests.
     """
     routes: list[BaseRoute] = []
     cards: dict[str, AgentCard] = {}
@@ -148,11 +151,11 @@ def application(
         place, contexts = place_of(agent), _Contexts()
         cards[place + AGENT_CARD_WELL_KNOWN_PATH] = card
         routes += create_agent_card_routes(card, card_url=place + AGENT_CARD_WELL_KNOWN_PATH)
-        # Some clients add a slash to the address.
+        # Some clients add a slash to the end of the address.
         for address in (place + RPC, f"{place}{RPC}/"):
             routes += create_jsonrpc_routes(handler, address, contexts, enable_v0_3_compat=True)
         rest = create_rest_routes(handler, contexts, path_prefix=place + REST)
-        # Mounted routes serve tenants, which artoo does not have.
+        # Such mounted routes are for tenants, which artoo does not have.
         routes += [route for route in rest if not isinstance(route, Mount)]
     routes.append(Route(KEYS_PATH, keys))
     app = JsonBodies(Starlette(routes=routes))

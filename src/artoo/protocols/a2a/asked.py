@@ -1,6 +1,6 @@
 """Parse a foreign agent's message (text only) and its queries for pages of tasks.
 
-Its messages may contain only text.
+Messages may contain only text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _text(message: Message) -> str:
 
 
 def page_of(tasks: Sequence[Task], params: ListTasksRequest) -> ListTasksResponse:
-    """Return one page of the tasks that match `params`, latest change first. Raises InvalidParamsError."""
+    """Return one page of the tasks that match `params`. The task that changed last comes first. Raises
+    InvalidParamsError."""
     size = params.page_size if params.HasField("page_size") else DEFAULT_LIST_TASKS_PAGE_SIZE
     validate_page_size(size)
     if params.tenant:

@@ -1,6 +1,6 @@
 """Agent cards with the URL paths of JSON-RPC and REST, and the ES256 signing key `a2a-key.pem`.
 
-They are signed with the key of this home.
+The cards are signed with the key of this home.
 """
 
 from __future__ import annotations
@@ -44,20 +44,22 @@ _TEAM = (
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A signer with ES256. `keys` is the public key as a JWK set, `pem` the private key, `name` the key's id."""
+    """Signs cards with ES256. `keys` is the public key as a JWK set, `pem` the private key, and `name` the id of
+    the key."""
 
     pem: bytes
     name: str
     keys: dict[str, object]
 
     def sign(self, card: AgentCard, url: str) -> AgentCard:
-        """Sign the card. `url` is the address of this server, which publishes the public keys."""
+        """Sign the card. `url` is the address of this server, at which the public keys are published."""
         header = ProtectedHeader(kid=self.name, alg=ALGORITHM, jku=url + KEYS_PATH, typ="JOSE")
         return create_agent_card_signer(self.pem, header)(card)
 
 
 def own_signer(home: Path) -> Signer:
-    """Load the key from artoo's home, or create it, readable by its owner only. Raises ConfigurationError."""
+    """Load the key from artoo's home. If there is none, create one that only its owner can read. Raises
+    ConfigurationError."""
     file = home / KEY_FILE
     pem = made_once(file, _new_key)
     try:
@@ -78,7 +80,7 @@ def team_card(url: str) -> AgentCard:
 
 
 def agent_card(identity: Identity, url: str) -> AgentCard:
-    """Build the card of one agent of the team, without its persona."""
+    """Build the card of one agent of the team. Its persona is not part of the card."""
     described = f"{identity.name} of this team: {identity.role}"
     skills = [
         AgentSkill(id=f"skill-{number}", name=name, description=name, tags=[identity.role])

@@ -1,6 +1,6 @@
 """Follow a foreign agent's task through the board at intervals, and clean up after it.
 
-Another process may work on the task.
+Another process may be working on the task.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from artoo.team.office import Office
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
-"""How often the board is read, even if no notification of a write arrives."""
+"""Number of seconds between two reads of the board, if no notification of a write arrives."""
 
 Look = Callable[[], Awaitable[ForeignTask | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """The observer of foreign agents' tasks on the board. `clean` redacts secrets in results."""
+    """Follows the tasks of foreign agents on the board. `clean` redacts secrets in results."""
 
     office: Office
     clean: Redactor
 
     async def settled(self, seen: ForeignTask, look: Look) -> ForeignTask:
-        """Wait until the task has ended, or until only the operator can let it continue."""
+        """Wait until the task has ended, or until only the operator can continue it."""
         async with self.office.wake.watching() as following:
             now = seen
             while not rests(now):
@@ -43,7 +43,7 @@ class Following:
             return now
 
     async def events(self, seen: ForeignTask, look: Look) -> AsyncGenerator[Update]:
-        """Yield the updates after `seen`, in order and without loss, until the task rests (see `rests`)."""
+        """Yield all updates after `seen` in order, until the task rests (see `rests`)."""
         known, waited, now = len(statuses(seen)), seen.waits, seen
         async with self.office.wake.watching() as following:
             while True:
@@ -60,7 +60,8 @@ class Following:
                 now = await look() or now
 
     async def result(self, seen: ForeignTask) -> tuple[str, ...]:
-        """Return the texts of the result if the task is completed, that is, approved, and no text otherwise."""
+        """Return the texts of the result if the task is completed, which means approved. Otherwise return no
+        text."""
         ended = seen.ended
         if ended is None or ended.after is not BoardState.COMPLETED:
             return ()
@@ -72,7 +73,7 @@ class Following:
 
 
 async def again(work: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run `work` forever, and start it again after an error of the database."""
+    """Run `work` for ever. After an error of the database, start it again."""
     while True:
         try:
             await work()

@@ -50,16 +50,18 @@ from artoo.protocols.a2a.states import Update, refused_task, task_of
 T = TypeVar("T")
 
 MOST_FOLLOWED = 100
-"""The most requests of one foreign agent that wait or stream at the same time."""
+"""Maximum number of requests of one foreign agent that wait or are streamed at the same time."""
 BOOKS_SECONDS = 20.0
-"""How long a request waits for an unreachable database. The team itself waits without limit."""
+"""Number of seconds that a request waits for a database that cannot be reached. The work of the team waits without
+a limit."""
 GONE = "artoo.gone"
-"""The key in a call's state of the function that returns when the client has disconnected."""
+"""The key, in the state of a call, of the function that waits until the client has disconnected."""
 
 
 @dataclass(slots=True)
 class BoardAgent(RequestHandler):
-    """The handler for one agent; an empty `agent` is the team. `peers`: the policies of foreign agents, by name."""
+    """Handles the requests to one agent. If `agent` is empty, this is the team. `peers`: the policies for foreign
+    agents, by their names."""
 
     agent: str
     peers: dict[str, Peer]
@@ -68,7 +70,7 @@ class BoardAgent(RequestHandler):
     _followed: Counter[str] = field(default_factory=Counter[str])
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task:
-        """Start a task, and return it when it rests, or at once if the client asks for that."""
+        """Start a task. Return it when it rests, or at once if the client wants that."""
         peer = self._peer(params, context)
         try:
             seen = await self._begun(peer, params)
@@ -101,7 +103,7 @@ class BoardAgent(RequestHandler):
         """Stream the present state of a task, and then its updates until it rests."""
         peer = self._peer(params, context)
         seen = await self._own(peer, params.id)
-        # The protocol forbids a subscription to a task that has ended.
+        # the protocol does not allow to subscribe to a task that has ended
         if seen.ended is not None:
             raise UnsupportedOperationError("the task is over; nothing more happens to it")
         with self._place(peer):
@@ -114,7 +116,7 @@ class BoardAgent(RequestHandler):
         return await self._told(await self._own(self._peer(params, context), params.id), _history(params))
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """List the tasks that the calling foreign agent gave to this agent, latest change first."""
+        """List the tasks that the caller gave to this agent. The task that changed last comes first."""
         peer, history = self._peer(params, context), _history(params)
         found = await _said(
             self.following.office.foreign.list(peer, self.agent, context=params.context_id), InvalidParamsError
@@ -123,7 +125,7 @@ class BoardAgent(RequestHandler):
         return page_of(tasks, params)
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task:
-        """Cancel a task of the calling agent through the board. None of the task's changes takes effect."""
+        """Cancel a task of the calling agent through the board. None of the task's changes is applied."""
         peer = self._peer(params, context)
         await self._own(peer, params.id)
         cancelling = self.following.office.foreign.cancel(peer, self.agent, params.id)
@@ -153,7 +155,7 @@ class BoardAgent(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Return all push targets of a task, without pages, because there are only a few."""
+        """Return all push targets of a task. There are no pages, because a task has only few targets."""
         await self._own(self._peer(params, context), params.task_id)
         configs = await _said(self.pushes.of(params.task_id), InternalError)
         return ListTaskPushNotificationConfigsResponse(configs=configs)
@@ -161,16 +163,17 @@ class BoardAgent(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        """Remove a push target. A missing target is no error."""
+        """Remove a push target. It is no error if the target does not exist."""
         await self._own(self._peer(params, context), params.task_id)
         await _said(self.pushes.forget(params.task_id, params.id), InternalError)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> AgentCard:
-        """Refuse the request, because there is no extended card, as the card itself declares."""
+        """Refuse the request. There is no extended card, and the card says so."""
         raise UnsupportedOperationError("there is no extended card")
 
     async def _begun(self, peer: str, params: SendMessageRequest) -> ForeignTask:
-        """Return the message's task: a new task, or the caller's task with the given id or for the same message."""
+        """Return the task that belongs to the message. It is a new task, or a task of the caller with the given id
+        or for the same message."""
         asked = asked_in(params, self.agent)
         _history(params.configuration)
         wanted = params.configuration.task_push_notification_config
@@ -213,7 +216,8 @@ class BoardAgent(RequestHandler):
         return task_of(seen, await self.following.result(seen), history)
 
     def _peer(self, params: ProtobufMessage, context: ServerCallContext) -> str:
-        """Return the caller's name. Raises A2AError if a field is missing or the policy forbids this agent."""
+        """Return the name of the caller. Raises A2AError if a field is missing, or if the policy does not permit
+        this agent to the caller."""
         validate_proto_required_fields(params)
         name = context.user.user_name
         policy = self.peers.get(name)
@@ -225,7 +229,8 @@ class BoardAgent(RequestHandler):
 
     @contextmanager
     def _place(self, peer: str) -> Generator[None]:
-        """Count one waiting or streaming request during the block. Raises A2AError beyond `MOST_FOLLOWED`."""
+        """Count one request that waits or is streamed, while the block runs. Raises A2AError if there are more than
+        `MOST_FOLLOWED`."""
         if self._followed[peer] >= MOST_FOLLOWED:
             raise InternalError(f"{MOST_FOLLOWED} requests wait here already; ask for the task later")
         self._followed[peer] += 1
@@ -236,7 +241,7 @@ class BoardAgent(RequestHandler):
 
 
 async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallContext) -> T | None:
-    """Wait for a task while the client is connected. Returns None if the client disconnects first."""
+    """Wait for a task as long as the client is connected. Returns None if the client disconnects first."""
     found, gone = asyncio.ensure_future(waiting), asyncio.ensure_future(context.state[GONE]())
     try:
         await asyncio.wait({found, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -248,7 +253,8 @@ async def _while_there(waiting: Coroutine[Any, Any, T], context: ServerCallConte
 
 
 def _history(wanted: Any) -> int | None:
-    """Return the number of messages that the client wants, or None for all. Raises InvalidParamsError."""
+    """Return the number of messages that the client wants. Return None if it wants all. Raises
+    InvalidParamsError."""
     if not wanted.HasField("history_length"):
         return None
     length = int(wanted.history_length)
@@ -258,7 +264,7 @@ def _history(wanted: Any) -> int | None:
 
 
 async def _said(doing: Awaitable[T], refused: type[Exception]) -> T:
-    """Await an operation of the board, and convert artoo's errors to errors of the protocol."""
+    """Await an operation on the board. Convert artoo's errors to errors of the protocol."""
     try:
         async with asyncio.timeout(BOOKS_SECONDS):
             return await doing

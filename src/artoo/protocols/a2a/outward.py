@@ -1,7 +1,8 @@
 """HTTP requests to foreign agents, only to permitted and checked addresses, with their timeout.
 
-This module resolves a host name, checks every address (`sandbox.network.allowlist`), and connects to the checked
-address, so that a later answer of the resolver has no effect. Redirects and proxies are not followed.
+The module resolves a host name, checks every address (`sandbox.network.allowlist`), and connects to the address
+that was checked. A different later answer of the resolver thus has no effect. Redirects and proxies are not
+followed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def permits_of(lines: Iterable[str]) -> Permits:
 
 
 def goal_of(url: str) -> Destination:
-    """Return the host and port of a URL. Raises ForeignRefused if the URL is unusable."""
+    """Return the host and port of a URL. Raises ForeignRefused if the URL cannot be used."""
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
@@ -40,9 +41,10 @@ def goal_of(url: str) -> Destination:
 
 
 async def check(url: str, permits: Permits, resolve: Resolve = system_addresses) -> str:
-    """Resolve a URL to an IP address to which a connection is permitted.
+    """Resolve a URL. Return an IP address to which a connection is permitted.
 
-    Raises ForeignRefused if no address is permitted, or if the URL is neither HTTPS nor on a permitted host.
+    Raises ForeignRefused if no address is permitted. Also raises it if the URL is not HTTPS and its host is not
+    permitted.
     """
     goal = goal_of(url)
     if not url.startswith("https:") and not permits.names(goal):
@@ -58,9 +60,10 @@ async def check(url: str, permits: Permits, resolve: Resolve = system_addresses)
 
 
 class CheckedTransport(httpx.AsyncBaseTransport):
-    """A transport that connects only to checked addresses. It reuses no connection, because the check is per name.
+    """A transport that connects only to addresses that were checked. Connections are not reused, because the check
+    is made for each name.
 
-    The number of connections is limited by the callers, because here one hanging host would block the others.
+    The callers limit the number of connections. A limit here would let one host that hangs block the others.
     """
 
     def __init__(self, permits: Permits, resolve: Resolve = system_addresses) -> None:
@@ -77,7 +80,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             address, goal = await check(url, self._permits, self._resolve), goal_of(url)
         except ForeignRefused as error:
             raise httpx.ConnectError(str(error), request=request) from error
-        # The connection goes to the checked address, and TLS still verifies the name.
+        # The connection goes to the checked address. TLS still verifies the name.
         request.url = request.url.copy_with(host=address)
         request.extensions = {**request.extensions, "sni_hostname": goal.host}
         return await self._inner.handle_async_request(request)
@@ -89,7 +92,7 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 
 @asynccontextmanager
 async def outward(permits: Permits, resolve: Resolve = system_addresses) -> AsyncGenerator[httpx.AsyncClient]:
-    """Open an HTTP client for the duration of the block."""
+    """Open an HTTP client while the block runs."""
     transport = CheckedTransport(permits, resolve)
     async with httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=False) as client:
         yield client

@@ -1,8 +1,8 @@
 """Send A2A push notifications at least once, with the retry delays and the token header.
 
-The last delivered position is stored with each target. A failed delivery is retried a few times, each time with the
-present state of the task. After the last retry nothing is sent until the next change. Targets do not wait for each
-other.
+For each target, the position up to which it was notified is stored. If a delivery fails, it is retried a few times.
+Each time the present state of the task is sent. After the last retry, nothing is sent until the task changes again.
+A target never waits for another one.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from artoo.sandbox.network.allowlist import Permits
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = (1.0, 4.0, 16.0, 64.0)
-"""The pauses between retries. After the last retry the notification is given up."""
+"""Number of seconds before each retry. After the last one, the notification is given up."""
 EVER = 1 << 62
-"""The position of a target that has been notified of the task's end, after which nothing follows."""
+"""The position of a target that was notified of the end of its task. Nothing follows after that."""
 _LONGEST = {"id": 200, "token": 4_000, "url": 2_000, "authentication": 4_000}
 TOKEN_HEADER = "X-A2A-Notification-Token"
 
 
 @dataclass(slots=True)
 class Pushes:
-    """The push targets of foreign agents' tasks. `permits`: the hosts that the operator's policy permits."""
+    """The push targets of the tasks of foreign agents. `permits`: the hosts that the operator's policy permits."""
 
     following: Following
     permits: Permits
@@ -58,7 +58,7 @@ class Pushes:
         await check(wanted.url, self.permits)
 
     async def keep(self, wanted: TaskPushNotificationConfig, seen: ForeignTask) -> TaskPushNotificationConfig:
-        """Store a target, which is notified of later changes. Raises ForeignRefused."""
+        """Store a target. It is notified of later changes. Raises ForeignRefused."""
         kept = TaskPushNotificationConfig()
         kept.CopyFrom(wanted)
         kept.task_id, kept.id = seen.task.id, wanted.id or str(uuid.uuid4())
@@ -77,20 +77,21 @@ class Pushes:
         await self.following.office.foreign_post.forget(task_id, target_id)
 
     async def run(self, client: httpx.AsyncClient) -> None:
-        """Notify the targets of every change, until cancelled."""
+        """Notify the targets of every change. This runs until cancelled."""
         post = self.following.office.foreign_post
         async with self.following.office.wake.watching() as following, asyncio.TaskGroup() as group:
             while True:
                 for target in await post.due():
                     key = (target.board_task, target.id)
-                    # One notification at a time for each target, so that an old state never follows a new one.
+                    # Each target gets only one notification at a time, so that an old state never arrives after a
+                    # new one.
                     if key not in self._telling:
                         self._telling.add(key)
                         group.create_task(self._tell(client, target))
                 await following(LOOK_SECONDS)
 
     async def _tell(self, client: httpx.AsyncClient, due: Target) -> None:
-        """Notify one target, with retries after `RETRY_SECONDS`, or give up."""
+        """Notify one target. Retry after each of `RETRY_SECONDS`, and then give up."""
         try:
             problem: str | None = ""
             for pause in (0.0, *RETRY_SECONDS):
@@ -104,7 +105,8 @@ class Pushes:
             self._telling.discard((due.board_task, due.id))
 
     async def _told(self, client: httpx.AsyncClient, due: Target) -> str | None:
-        """Send the task to a target. Returns the error, or None if it was sent or is no longer necessary."""
+        """Send the state of the task to a target. Return the error. Return None if the state was sent or need not
+        be sent any more."""
         post = self.following.office.foreign_post
         kept = next((one for one in await post.targets(due.board_task) if one.id == due.id), None)
         if kept is None:
@@ -140,9 +142,9 @@ class Pushes:
 
 
 async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> str | None:
-    """Send a request. Returns the error, or None if the response reports success."""
+    """Send a request. Return the error. Return None if the response reports success."""
     try:
-        # The timeout of httpx restarts with every byte, so it does not limit the whole request.
+        # The timeout of httpx begins again with every byte, so it does not limit the whole request.
         async with asyncio.timeout(SECONDS):
             response = await client.send(request, stream=True)
             await response.aclose()

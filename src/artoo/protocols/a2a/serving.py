@@ -1,6 +1,6 @@
 """`artoo a2a`, the server for foreign agents, with token files and the seconds of grace.
 
-It also runs the team, unless `artoo serve` runs for this home.
+The server also runs the team, unless `artoo serve` runs for this home.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ from artoo.team.team import open_team
 Say = Callable[[str], None]
 
 GRACE_SECONDS = 20.0
-"""How long running work may take to end after a signal to the process. Then its tasks return to the board."""
+"""Number of seconds that running work has to end after a signal to the process. After that, its tasks are returned
+to the board."""
 
 
 def token_file(name: str) -> str:
-    """Return the name of a foreign agent's token file in artoo's home."""
+    """Return the name of the file in artoo's home with the token of a foreign agent."""
     return f"a2a-{name}-token"
 
 
 async def serve(config: Config, port: int, say: Say) -> None:
-    """Serve HTTP on loopback (`port` 0 means any free port) until a signal. Raises ConfigurationError."""
+    """Serve HTTP on the loopback interface until a signal arrives. If `port` is 0, any free port is used. Raises
+    ConfigurationError."""
     if not config.a2a.peers:
         raise ConfigurationError("no foreign agent may ask: name one below `a2a: peers:` of config.yaml")
     await alone(_serve(config, port, say))
@@ -72,7 +74,7 @@ async def _serve(config: Config, port: int, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The server for foreign agents, with its public address, its application, and its push notifications."""
+    """The server for foreign agents. It has a public address, an application, and push notifications."""
 
     url: str
     app: ASGIApp
@@ -87,7 +89,8 @@ class Door:
 
 
 async def _door(office: Office, port: int) -> Door:
-    """Build the server. Raises ConfigurationError, for example if an exposed agent does not exist."""
+    """Build the server. Raises ConfigurationError, for example if the configuration exposes an agent that does not
+    exist."""
     config = office.config
     url = (config.a2a.url or f"http://{HOST}:{port}").rstrip("/")
     following = Following(office, looking_at(config).clean)
@@ -116,7 +119,7 @@ async def _cards(office: Office, url: str, signer: Signer) -> dict[str, AgentCar
 
 @asynccontextmanager
 async def _team_at_work(office: Office, say: Say) -> AsyncGenerator[None]:
-    """Run the team during the block. At its end, running work ends or returns to the board."""
+    """Run the team while the block runs. Afterwards, running work is ended or returned to the board."""
     small = endpoint(office.config, "brain", os.environ) is None
     async with (
         Artoo(office.config) as artoo,

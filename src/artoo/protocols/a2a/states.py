@@ -5,8 +5,8 @@
     blocked, review, rejected   WORKING                       cancelled    CANCELED
     waiting for the operator    AUTH_REQUIRED                 archived     the state before
 
-The first end that a foreign agent sees is final, whatever the operator does with the board task afterwards. Foreign
-agents see only states and approved results, but no messages of the agents and no reasons of reviewers.
+The first end of a task that a foreign agent sees is final, whatever the operator does with the board task later.
+Foreign agents see only states and approved results. They see no messages of the agents and no reasons of reviewers.
 """
 
 from __future__ import annotations
@@ -39,27 +39,29 @@ _WAITS = "Only the operator can continue it; ask again later."
 
 
 def statuses(seen: ForeignTask) -> tuple[TaskStatus, ...]:
-    """Return the statuses of the task in order, one per move on the board, up to its end.
+    """Return the statuses of a task in order, up to its end. Each belongs to one move on the board.
 
-    Moves that change nothing for the foreign agent are left out.
+    A move that changes nothing for the foreign agent is left out.
     """
     return tuple(_statuses(seen))
 
 
 def waiting(seen: ForeignTask) -> TaskStatus | None:
-    """Return AUTH_REQUIRED if only the operator can let the task continue, a state without a move on the board."""
+    """Return the status AUTH_REQUIRED if only the operator can continue the task. No move on the board belongs to
+    this status."""
     if seen.ended is not None or not seen.waits:
         return None
     return _status(seen, seen.moves[-1], TaskState.TASK_STATE_AUTH_REQUIRED, _WAITS)
 
 
 def rests(seen: ForeignTask) -> bool:
-    """Check whether the task has ended or waits for the operator. A stream ends then."""
+    """Return whether the task has ended or waits for the operator. If so, a stream ends."""
     return seen.ended is not None or seen.waits
 
 
 def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None) -> Task:
-    """Build the A2A task. `result`: the texts of a completed task. `history`: the most messages (None: all)."""
+    """Build the A2A task. `result`: the texts of a completed task. `history`: the maximum number of messages (None:
+    all)."""
     task = Task(id=seen.task.id, context_id=seen.context, status=waiting(seen) or statuses(seen)[-1])
     if result:
         task.artifacts.append(artifact(result))
@@ -78,7 +80,7 @@ def task_of(seen: ForeignTask, result: Sequence[str], history: int | None = None
 
 
 def refused_task(message: Message, why: str) -> Task:
-    """Build a rejected task, because the sender's quota is spent.
+    """Build a rejected task, which is the answer if the quota of the sender is used up.
 
     The task is not on the board, so a later request cannot find it. The same message may be sent again.
     """
@@ -93,7 +95,7 @@ def refused_task(message: Message, why: str) -> Task:
 
 
 def updates(seen: ForeignTask, known: int, result: Sequence[str]) -> Iterator[Update]:
-    """Yield the updates after the first `known` statuses. The result comes before the final status."""
+    """Yield the updates after the first `known` statuses. The result is yielded before the final status."""
     for status in statuses(seen)[known:]:
         if status.state == TaskState.TASK_STATE_COMPLETED and result:
             yield TaskArtifactUpdateEvent(

@@ -1,4 +1,4 @@
 """artoo as an agent of an editor by ACP, with sessions, permissions, models, modes and commands.
 
-It uses the official library. Sessions run over the intake.
+It uses the official library. Its sessions use the intake.
 """

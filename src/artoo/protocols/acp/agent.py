@@ -63,15 +63,15 @@ from artoo.runtime.task.conversations import find_session, latest_sessions, open
 from artoo.runtime.task.task_header import own_version
 
 MOST_LISTED = 100
-"""Sessions that one list has."""
+"""Maximum number of sessions in one list."""
 Begin = Callable[[Listener], Awaitable[HandedTask]]
-"""Begins a task whose messages the listener hears."""
+"""Begins a task. The listener receives its messages."""
 
 
 @dataclass(slots=True)
 class EditorAgent:
-    """One editor's agent. Methods are named and called as `acp.interfaces.Agent` says; those that are not here are
-    answered as unknown by the library.
+    """The agent for one editor. The methods have the names and parameters that `acp.interfaces.Agent` defines. The
+    library answers all others as unknown.
     """
 
     intake: Intake
@@ -84,13 +84,14 @@ class EditorAgent:
         self._open = OpenSessions(self.intake.config.apply)
 
     def on_connect(self, conn: Client) -> None:
-        """Keep the client at the other end."""
+        """Store the client at the other end of the connection."""
         self._client = conn
 
     async def initialize(
         self, protocol_version: int, client_info: Implementation | None = None, **_: Any
     ) -> InitializeResponse:
-        """Names both sides; there is one version, which the client may take or leave."""
+        """Return the names and versions of both sides. There is only one version of the protocol, which the client
+        may accept or not."""
         if self._asked_by is not None:
             raise RequestError(INVALID_REQUEST, "initialize has come before")
         name, version = (client_info.name, client_info.version) if client_info is not None else ("", "")
@@ -123,7 +124,8 @@ class EditorAgent:
         )
 
     async def told(self, event: StreamEvent) -> None:
-        """Send the commands of a session once the editor knows its name. For the library's observers."""
+        """Send the commands of a session when the editor knows the name of the session. The library calls this as
+        an observer."""
         result = event.message.get("result") if event.direction is StreamDirection.OUTGOING else None
         session_id = cast("dict[str, object]", result).get("sessionId") if isinstance(result, dict) else None
         if isinstance(session_id, str) and session_id in self._open:
@@ -132,13 +134,13 @@ class EditorAgent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[object] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        """Takes a conversation up again: all that is kept of it is told first."""
+        """Open a stored conversation again. All of its messages that are stored are sent first."""
         self._known()
         directory(cwd)
         with self._open.loading(session_id):
             mode = await asyncio.to_thread(mode_of, self._home, session_id)
             session = await asyncio.to_thread(find_session, self._home, session_id)
-            # The session was started, and never prompted.
+            # the session was opened but never prompted
             if session is None and mode is not None:
                 session = open_session(self._home, name=session_id)
             if session is None:
@@ -155,7 +157,7 @@ class EditorAgent:
         )
 
     async def list_sessions(self, cwd: str | None = None, **_: Any) -> ListSessionsResponse:
-        """List the conversations of this home or of one directory, the latest first."""
+        """List the conversations of this home or of one directory, latest first."""
         self._known()
         project = str(directory(cwd)) if cwd is not None else None
         found = await asyncio.to_thread(latest_sessions, self._home, MOST_LISTED)
@@ -172,7 +174,7 @@ class EditorAgent:
         )
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Set what takes effect without approval from the next prompt on."""
+        """Set the mode, which decides which changes are applied without approval from the next prompt on."""
         self._known()
         found = self._open.find(session_id)
         try:
@@ -196,7 +198,8 @@ class EditorAgent:
         return SetSessionConfigOptionResponse(config_options=option_of(found.models, found.model) or [])
 
     async def prompt(self, prompt: Sequence[object], session_id: str, **_: Any) -> PromptResponse:
-        """Run a request to its end; the answer comes as a message of the session. During a turn: steer its task."""
+        """Run a request to its end. The answer is sent as a message of the session. If the session is answering a
+        prompt already, steer the running task instead."""
         self._known()
         steered = self._steered(session_id, prompt)
         if steered is not None:
@@ -212,7 +215,7 @@ class EditorAgent:
             found.turn = None
 
     def _steered(self, session_id: str, prompt: Sequence[object]) -> PromptResponse | None:
-        """Send a prompt to the running task of the session. None: nothing runs in it."""
+        """Send a prompt to the task that is running in the session. Return None if no task is running."""
         turn = self._open.find(session_id).turn
         if turn is None or turn.task is None or turn.task.ended:
             return None
@@ -223,7 +226,7 @@ class EditorAgent:
         return PromptResponse(stop_reason="end_turn", field_meta={"artoo": {"steered": turn.task.task_id}})
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """Cancel the prompt of a session; its answer says so. What it did is kept."""
+        """Cancel the prompt of a session, which is then answered as cancelled. The work of the task is kept."""
         turn = self._open.find(session_id).turn if session_id in self._open else None
         if turn is not None:
             turn.cancelled = True
@@ -231,7 +234,7 @@ class EditorAgent:
                 self.intake.interrupt(turn.task)
 
     async def _answer(self, found: OpenSession, turn: PromptTurn, request: str) -> PromptResponse:
-        """Run a command or a request."""
+        """Run a slash command or a request."""
         command, asked_by = command_in(request), self._known()
         if command is None:
             return await self._run(found, turn, partial(self._begun, found, request))
@@ -252,7 +255,7 @@ class EditorAgent:
             nonlocal request, project
             if isinstance(envelope.payload, UserRequest):
                 request, project = envelope.payload.text, envelope.payload.project
-            # Recorded also when the editor is gone, because it may load the session later.
+            # This is recorded even if the editor has disconnected, because it may load the session later.
             if isinstance(envelope.payload, FinalResult):
                 await asyncio.to_thread(session.add_result, request, envelope.payload, project)
             await teller.hear(envelope)
@@ -263,7 +266,7 @@ class EditorAgent:
         try:
             await attend(task, teller)
         except asyncio.CancelledError:
-            # The editor withdrew the request, or is gone.
+            # The editor has cancelled the request or disconnected.
             self.intake.interrupt(task)
             raise
         if task.error is not None:
@@ -285,7 +288,7 @@ class EditorAgent:
         return await self.intake.resume(task_id, self._known(), asks=True, listener=heard, servers=found.servers)
 
     def _answered(self, turn: Turn) -> str:
-        """Return the whole answer of a turn while the task's log is there, else its summary."""
+        """Return the whole answer of a turn. If the log of the task no longer exists, return the stored summary."""
         try:
             whole = self.looking.ended(turn.task_id).answer if turn.task_id else ""
         except ArtooError:
@@ -308,7 +311,8 @@ class EditorAgent:
 
 
 def _response(task: HandedTask, *, cancelled: bool) -> PromptResponse:
-    """Build the answer to a prompt. A cancelled one is answered so, even if it has a result."""
+    """Build the answer to a prompt. If the prompt was cancelled, the answer says so even if the task has a
+    result."""
     result = task.result
     stopped = result.stopped_by if result is not None else None
     told = {"artoo": {"task": task.task_id}}

@@ -16,14 +16,14 @@ from artoo.words.question import consent_named, options_of
 
 
 def _kind(consent: Consent) -> PermissionOptionKind:
-    """Return how an editor may draw an answer. No answer here is remembered beyond its task."""
+    """Return how an editor may show an answer to a question. No answer is remembered after the end of its task."""
     if consent is Consent.TASK:
         return "allow_always"
     return "allow_once" if consent.is_yes else "reject_once"
 
 
 async def attend(task: HandedTask, teller: Teller) -> None:
-    """Puts every question of a task, until it has ended."""
+    """Send every question of a task to the editor, until the task has ended."""
     while not task.ended:
         told, question = task.told, task.question
         if question is None:
@@ -33,15 +33,15 @@ async def attend(task: HandedTask, teller: Teller) -> None:
 
 
 async def put(question: OpenQuestion, task_id: str, teller: Teller) -> None:
-    """Puts one question, and takes the answer unless it has become void meanwhile."""
+    """Send one question. Pass its answer on, unless the question was closed meanwhile."""
     request = question.request
     try:
         text = question_text(request)
     except ValueError as error:
-        # A question is never shortened: the changes stay pending, or the operation is not done.
+        # A question is never shortened. If it is too long, the changes stay pending or the operation is not done.
         question.unanswered(f"the question is too long for an editor: {error}")
         return
-    # An editor has no form for words: the next prompt of the session is the answer.
+    # An editor has no form for a text, so the next prompt of the session is the answer.
     if request.wants == "words":
         await teller.say(update_agent_message_text(teller.clean.text(text)))
         await asyncio.wait({question.said})
@@ -68,7 +68,7 @@ def _answer(question: OpenQuestion, response: RequestPermissionResponse) -> None
     if isinstance(outcome, AllowedOutcome):
         question.answer(consent_named(question.request, outcome.option_id))
     else:
-        # The user dismissed the question.
+        # the user closed the question without an answer
         question.answer(Consent.NO)
 
 

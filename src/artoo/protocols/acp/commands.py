@@ -35,12 +35,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("undo the changes that a task applied", f"{_TASK}; without one, what can be undone"),
     RESUME: ("continue a task that stopped", f"{_TASK}; the latest that can go on"),
 }
-"""What each does, and what it takes. The same as in `artoo` alone, as far as an editor can show it."""
+"""The description of each command, and of its argument. The commands are those of `artoo` alone, as far as an
+editor can show their results."""
 _MOST_LINES = 20
 
 
 def offered() -> AvailableCommandsUpdate:
-    """Return the commands, as an editor lists them."""
+    """Return the commands in the form in which an editor lists them."""
     return commands_update(
         AvailableCommand(name=name, description=meaning, input=_input(hint) if hint else None)
         for name, (meaning, hint) in COMMANDS.items()
@@ -48,7 +49,8 @@ def offered() -> AvailableCommandsUpdate:
 
 
 def command_in(request: str) -> tuple[str, str] | None:
-    """Split a prompt into a command and its argument; None: it is a request, also `/etc/hosts is …`."""
+    """Split a prompt into a command and its argument. Return None if it is a request, for example `/etc/hosts is
+    …`."""
     first, _, rest = request.partition(" ")
     name = first.removeprefix("/")
     return (name, rest.strip()) if first == f"/{name}" and name in COMMANDS else None
@@ -56,7 +58,7 @@ def command_in(request: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Carries out commands in a session with these tasks, of an editor who is on record by `asked_by`.
+    """Runs commands in a session. `asked_by` is the editor, for records.
 
     Raises ArtooError.
     """
@@ -67,7 +69,7 @@ class Commands:
     tasks: frozenset[str]
 
     async def run(self, name: str, given: str, teller: Teller) -> None:
-        """Run one command to its end; its text comes as a message."""
+        """Run one command to its end. Its text is sent as a message."""
         match name:
             case "status":
                 text = await self._status()
@@ -82,7 +84,8 @@ class Commands:
         await teller.say(update_agent_message_text(self.looking.clean.text(text)))
 
     async def _pending(self, given: str) -> Pending:
-        """Find the task; without a name, the latest of this session. Raises ConfigurationError."""
+        """Find a task with pending changes. Without a name, find the latest one of this session. Raises
+        ConfigurationError."""
         if not given:
             waiting = await asyncio.to_thread(self.looking.waiting)
             own = [one.task_id for one in waiting if one.task_id in self.tasks]
@@ -114,7 +117,7 @@ class Commands:
         return f"`/apply {pending.task_id}` applies it, `/discard {pending.task_id}` drops it."
 
     async def _apply(self, pending: Pending, teller: Teller) -> str:
-        # The digest comes first: if the changes differ a moment later, the approval is refused.
+        # The digest is read first. If the changes differ a moment later, the approval is refused.
         digest, review = await pending.digest(), await pending.diff()
         title = f"Apply what task {pending.task_id} did?"
         question = OpenQuestion(

@@ -18,9 +18,11 @@ from artoo.redaction import Redactor
 
 
 def request_of(blocks: Sequence[object]) -> str:
-    """Return the request as text; a mentioned file is its path. Raises ConfigurationError for other parts.
+    """Return a prompt as text, in which a mentioned file is replaced by its path. Raises ConfigurationError for
+    parts of any other kind.
 
-    Whole files that an editor would put into the prompt are not taken: they are data, and no words of the person.
+    The contents of files that an editor puts into the prompt are not included, because they are data and not the
+    user's own words.
     """
     return "".join(map(_words, blocks)).strip()
 
@@ -38,7 +40,7 @@ def _words(block: object) -> str:
 
 
 def hunks(diff: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each hunk of a unified diff as the text before and the text after."""
+    """Yield the text before and the text after each hunk of a unified diff."""
     before, after = list[str](), list[str]()
     for line in diff:
         if line.startswith("@@"):
@@ -55,9 +57,9 @@ def hunks(diff: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def shown(changes: Iterable[ClassifiedChange], clean: Redactor) -> list[ToolCallContentVariant]:
-    """Convert changes to the content of an editor: hunks, and a line for each change that has none.
+    """Convert changes to content for an editor. It consists of hunks, and of a line for each change without hunks.
 
-    The order stays. Changes beyond the bounds are counted.
+    The order of the changes is kept. Changes beyond the limits are only counted.
     """
     found: list[ToolCallContentVariant] = []
     room, left_out = MOST_DIFF, 0
@@ -75,7 +77,8 @@ def shown(changes: Iterable[ClassifiedChange], clean: Redactor) -> list[ToolCall
 
 
 def locations(paths: Iterable[str]) -> list[ToolCallLocation]:
-    """Return absolute printable paths as places to follow; names that are no text are left out."""
+    """Return absolute printable paths in the form of ACP's locations, which an editor can open. Names that are no
+    text are left out."""
     found = (_path(path) for path in islice(paths, MOST_LISTED))
     return [ToolCallLocation(path=path) for path in found if path is not None]
 

@@ -13,13 +13,14 @@ from artoo.runtime.config.model import Config
 Options = list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 MODEL_OPTION = "model"
-"""The id of the option."""
+"""The id of the option in ACP."""
 
 
 async def models_to_choose(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the models that a session may use; empty if the settings of the models cannot work.
+    """Return the models that a session may use. Return none if the settings of the models cannot work.
 
-    A prompt reports these settings, so that an editor can open the session in which the user reads the error.
+    The error in the settings is reported when a prompt is sent, so that the editor can open a session in which the
+    user reads it.
     """
     try:
         return await served_models(config, environ)
@@ -28,9 +29,9 @@ async def models_to_choose(config: Config, environ: Mapping[str, str]) -> tuple[
 
 
 def option_of(models: Sequence[str], current: str | None) -> Options | None:
-    """Return the choice of a model as ACP describes it; None if there is nothing to choose from.
+    """Return the choice of a model in the form of ACP. Return None if there is nothing to choose from.
 
-    `current` is the chosen model; None stands for the first, which is the configured model.
+    `current` is the chosen model. None means the first one, which is configured.
     """
     if not models:
         return None

@@ -18,11 +18,11 @@ _SHOWN: dict[ApplyMode, tuple[str, str]] = {
 }
 
 OFFERED = frozenset(_SHOWN)
-"""The modes that an editor can choose: `all` is not among them."""
+"""The modes that an editor can choose. `all` is not one of them."""
 
 
 def modes_of(current: ApplyMode) -> SessionModeState:
-    """Return all modes, and the present one."""
+    """Return all modes, and the current one."""
     return SessionModeState(
         current_mode_id=current.value,
         available_modes=[
@@ -33,12 +33,14 @@ def modes_of(current: ApplyMode) -> SessionModeState:
 
 
 MOST = 500
-"""Sessions that are remembered, the latest; older ones are found by their exchanges and begin in `ask`."""
+"""Maximum number of sessions whose mode is stored. Older sessions can still be loaded, and begin with the mode
+`ask`."""
 _FOLDER = "acp-sessions"
 
 
 def remember(home: Path, name: str, mode: ApplyMode) -> None:
-    """Note the mode of a session. In a home that cannot be written it lasts as long as the process. Blocking."""
+    """Store the mode of a session. If the home cannot be written, the mode lasts as long as the process.
+    Blocking."""
     folder = home / _FOLDER
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -49,9 +51,9 @@ def remember(home: Path, name: str, mode: ApplyMode) -> None:
 
 
 def mode_of(home: Path, name: str) -> ApplyMode | None:
-    """Return the mode of a session that an editor has begun; None if none is known. Blocking."""
+    """Return the mode of a session that an editor has opened. Return None if it is not known. Blocking."""
     try:
         return ApplyMode((home / _FOLDER / Path(name).name).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        # The file is missing, or artoo did not write it.
+        # the file is missing, or artoo did not write it
         return None

@@ -20,14 +20,15 @@ from artoo.runtime.task.conversations import Session
 from artoo.tools.mcp.servers import McpServer, servers_of
 
 MOST_SESSIONS = 64
-"""Sessions of one editor that are kept open; the one that was idle longest is closed, and can be loaded again."""
+"""Maximum number of open sessions of one editor. If there are more, the one that was not used for the longest time
+is closed. It can be loaded again."""
 LONGEST_NAME = 100
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32_600, -32_602, -32_603, -32_002
 
 
 @dataclass(slots=True)
 class PromptTurn:
-    """A prompt that is being answered. `task` is None until it has begun, and with a command."""
+    """A prompt that is being answered. `task` is None before the task has begun, and for a command."""
 
     task: HandedTask | None = None
     cancelled: bool = False
@@ -35,10 +36,10 @@ class PromptTurn:
 
 @dataclass(slots=True)
 class OpenSession:
-    """One conversation of an editor. `apply`: which changes are applied without approval.
+    """One conversation of an editor. `apply`: the mode, which decides which changes are applied without approval.
 
-    `servers` are the MCP servers that the editor passed. `models` are the models that it may choose from, the
-    configured one first, and `model` is its choice.
+    `servers` are MCP servers that the editor has configured. `models` are the models that can be chosen, the
+    configured one first. `model` is the chosen one.
     """
 
     session: Session
@@ -52,7 +53,8 @@ class OpenSession:
 
 @dataclass(slots=True)
 class OpenSessions:
-    """By name. `apply` is how a session begins. Every method raises RequestError for what an editor got wrong."""
+    """The open sessions of an editor, by name. `apply` is the mode of a new session. Every method raises
+    RequestError if the editor's request is wrong."""
 
     apply: ApplyMode
     _open: OrderedDict[str, OpenSession] = field(default_factory=OrderedDict[str, OpenSession])
@@ -64,7 +66,8 @@ class OpenSessions:
     def add(
         self, session: Session, cwd: str, servers: Sequence[object] | None, mode: ApplyMode | None = None
     ) -> OpenSession:
-        """Open a session, or open it again with its new parameters, in its own mode if it has one."""
+        """Open a session, or open it again with new parameters. If it has a mode of its own already, this mode is
+        kept."""
         project = directory(cwd)
         try:
             passed = passed_servers(servers or ())
@@ -73,7 +76,7 @@ class OpenSessions:
         opened = self._open[session.name] = OpenSession(session, project, mode or self.apply, passed)
         self._open.move_to_end(session.name)
         idle = [name for name, one in self._open.items() if one.turn is None]
-        # Only idle sessions are closed: one that answers a prompt still needs its state.
+        # Only idle sessions are closed, because a session that answers a prompt still needs its state.
         for name in idle[: max(0, len(self._open) - MOST_SESSIONS)]:
             del self._open[name]
         return opened
@@ -86,7 +89,7 @@ class OpenSessions:
         return found
 
     def begin(self, name: str) -> tuple[OpenSession, PromptTurn]:
-        """Start a prompt in an open session that answers none."""
+        """Begin a prompt in an open session that is not answering another one."""
         found = self.find(name)
         self._check_idle(name)
         self._open.move_to_end(name)
@@ -95,7 +98,7 @@ class OpenSessions:
 
     @contextmanager
     def loading(self, name: str) -> Generator[None]:
-        """Lock a session while it is loaded, so that what is read from the disk stays the latest."""
+        """Lock a session while it is loaded, so that the state that is read from disk remains the latest."""
         self._check_idle(name)
         self._loading.add(name)
         try:
@@ -104,7 +107,7 @@ class OpenSessions:
             self._loading.remove(name)
 
     def _check_idle(self, name: str) -> None:
-        """Raise RequestError if the session answers a prompt or is being loaded."""
+        """Raise RequestError if the session is answering a prompt or being loaded."""
         found = self._open.get(name)
         if found is not None and found.turn is not None:
             raise RequestError(INVALID_REQUEST, f"session {name} answers a prompt now; cancel it first")
@@ -113,7 +116,7 @@ class OpenSessions:
 
 
 def directory(cwd: str) -> Path:
-    """Resolve the directory of a session. Raises RequestError."""
+    """Resolve the working directory of a session. Raises RequestError."""
     shown = f"cwd {cwd[:1_000]!r}"
     if not Path(cwd).is_absolute():
         raise RequestError(INVALID_PARAMS, f"{shown} is not the absolute path of a directory")
@@ -122,7 +125,7 @@ def directory(cwd: str) -> Path:
     except FileNotFoundError as error:
         raise RequestError(INVALID_PARAMS, f"{shown} does not exist") from error
     except (OSError, ValueError) as error:
-        # The path may be a loop of links, a closed directory, or half a character.
+        # The path may contain a cycle of links, a directory that may not be read, or half a character.
         raise RequestError(INVALID_PARAMS, f"{shown} cannot be looked at: {error}") from error
     if not path.is_dir():
         raise RequestError(INVALID_PARAMS, f"{shown} is not a directory")
@@ -130,13 +133,13 @@ def directory(cwd: str) -> Path:
 
 
 MOST_SERVERS = 16
-"""Servers of one session."""
+"""Maximum number of MCP servers of one session."""
 _WHERE = "the session"
 _LONGEST_NAME = 60
 
 
 def passed_servers(given: Sequence[object]) -> tuple[McpServer, ...]:
-    """Convert the MCP servers of an editor. Raises ConfigurationError for an unusable one."""
+    """Convert the MCP servers that an editor passes. Raises ConfigurationError for a server that cannot be used."""
     if len(given) > MOST_SERVERS:
         raise ConfigurationError(f"{len(given)} MCP servers came with the session; it may have {MOST_SERVERS}")
     entries: dict[str, dict[str, object]] = {}
@@ -157,7 +160,8 @@ def _entry(one: object) -> tuple[str, dict[str, object]]:
 
 
 def _free(name: str, taken: dict[str, dict[str, object]]) -> str:
-    """Make a free name that tools can carry: names in an editor may have spaces, and come twice."""
+    """Return a name that no other server has and that can be part of a tool's name. Names from an editor may
+    contain spaces, or occur twice."""
     plain = re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip("_.-")[:_LONGEST_NAME] or "server"
     number, free = 2, plain
     while free in taken:

@@ -1,6 +1,6 @@
 """`artoo acp`, which serves one editor on standard input and output.
 
-It ends when the editor leaves, or when the process is asked to end.
+It ends when the editor disconnects or when a signal asks the process to end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ async def serve(config: Config) -> None:
 
 
 async def _serve(agent: EditorAgent) -> None:
-    # The library looks up each method by name, and need not find all of them.
+    # The library looks up each method by its name and accepts that some are missing.
     offered = cast(Agent, agent)
     async with standard_wire() as wire:
         connection = AgentSideConnection(offered, wire, listening=False, observers=[agent.told])

@@ -85,7 +85,7 @@ _LONGEST_TITLE = 200
 _PLANNED = (DispatchManifest, SubTask, ExecutionResult, CorrectionSignal, SubTaskOutcome, ChecklistUpdated)
 """Messages that may change the plan."""
 _MOST_READ = 20
-"""New files of a task that are read again to be shown."""
+"""Maximum number of new files of a task that are read again to be shown."""
 _STANDS: dict[SettledState, ToolCallStatus] = {
     "applied": "completed",
     "partly": "completed",
@@ -95,14 +95,14 @@ _STANDS: dict[SettledState, ToolCallStatus] = {
 
 
 def answer_of(result: FinalResult) -> str:
-    """Return the answer as text, with the facts below it."""
+    """Return the answer as text, followed by the facts about it."""
     facts = map(result_words(result.language).fact, result.facts)
     return "\n\n".join(part for part in (told(result), "\n".join(f"- {fact}" for fact in facts)) if part)
 
 
 @dataclass(slots=True)
 class Teller:
-    """The updates of one task to one session. They stop when the editor is gone."""
+    """Sends the updates of one task to one session. It stops when the editor has disconnected."""
 
     client: Client
     session_id: str
@@ -124,7 +124,7 @@ class Teller:
             self._gone = True
 
     async def hear(self, envelope: Envelope) -> None:
-        """Tells one message of the task's stream, if it says something to a person."""
+        """Send one message of the task's stream, if it is of interest to a user."""
         task_id, cut_off = envelope.task_id, tuple(self._state.running)
         self._state.apply(envelope)
         plan = plan_of(self._state, self.clean) if isinstance(envelope.payload, _PLANNED) else None
@@ -148,7 +148,7 @@ class Teller:
             case ModelCalled() if self._words:
                 await self._stream(whole=True)
             case FinalResult() as result:
-                # Without this an editor would show the call as in progress forever.
+                # Without this update, an editor would show the call as in progress for ever.
                 for act in cut_off:
                     await self.say(update_tool_call(f"{task_id}/{act}", status="failed"))
                 answer = self.clean.text(answer_of(result))
@@ -158,14 +158,14 @@ class Teller:
                 return
 
     async def _stream(self, *, whole: bool) -> None:
-        """Tell the model's words line by line, as thoughts: the answer itself comes when it is checked."""
+        """Send the model's text line by line as thoughts. The answer itself is sent when it has been checked."""
         end = len(self._words) if whole else self._words.rfind("\n") + 1
         line, self._words = self._words[:end], self._words[end:]
         if line.strip():
             await self.say(update_agent_thought_text(self.clean.text(line if line.endswith("\n") else f"{line}\n")))
 
     async def ask(self, task_id: str, request: ConfirmationRequest, question: str) -> ToolCallUpdate:
-        """Shows what a question is about, as the call that waits for the answer."""
+        """Show the subject of a question as the call that waits for the answer."""
         call_id, text = question_id(task_id, request), tool_content(text_block(self.clean.text(question)))
         content: list[ToolCallContentVariant] = [text]
         kind: ToolKind | None = None
@@ -179,7 +179,7 @@ class Teller:
         )
 
     async def asked(self, task_id: str, request: ConfirmationRequest, *, agreed: bool) -> None:
-        """End a question that no call and no settlement follows."""
+        """End the display of a question if no call and no settlement does it."""
         if request.review is None and not request.act:
             status: ToolCallStatus = "completed" if agreed else "failed"
             await self.say(update_tool_call(question_id(task_id, request), status=status))
@@ -194,7 +194,7 @@ class Teller:
         places: list[ToolCallLocation] | None = None,
         raw_input: dict[str, str] | None = None,
     ) -> None:
-        """Send a call that is new to the editor, or the progress of a known one."""
+        """Send a call that is new to the editor, or an update of a known one."""
         if call_id in self._announced:
             await self.say(update_tool_call(call_id, status=status, content=content, locations=places))
             return
@@ -221,15 +221,15 @@ class Teller:
         await self._call(call_id, title, _KINDS.get(call.tool, "other"), status, content, places)
 
     async def show(self, call_id: str, title: str, content: list[ToolCallContentVariant]) -> None:
-        """Send something to read, as a call that is done."""
+        """Send a text to read, as a call that is completed."""
         await self._call(call_id, self._title(title), "read", "completed", content)
 
     async def settled(self, task_id: str, settled: Settled) -> None:
-        """Send what became of the changes; of those in a review, only the state."""
+        """Send what has happened to the changes. If a review showed them before, send only their state."""
         status, call_id = _STANDS.get(settled.state), f"{task_id}/changes"
         if status is None:
             return
-        # The review has shown the changes already, so only the state is new.
+        # the review has shown these changes already, so only their state is new
         if call_id in self._announced:
             await self.say(update_tool_call(call_id, status=status))
             return
@@ -245,13 +245,14 @@ class Teller:
 
 
 def question_id(task_id: str, request: ConfirmationRequest) -> str:
-    """Return the id of the call that waits for the answer: the tool's, the settlement's, or the question's."""
+    """Return the id of the call that waits for the answer. It is the id of the tool call, of the settlement, or of
+    the question."""
     what = "changes" if request.review is not None else request.act or request.digest[:16]
     return f"{task_id}/{what}"
 
 
 def _read_again(changes: tuple[ClassifiedChange, ...]) -> Iterator[ClassifiedChange]:
-    """Add the text of small new files. No user was asked, so no review has read them."""
+    """Add the text of small new files. No user was asked about these changes, so no review has read the files."""
     left = _MOST_READ
     for one in changes:
         if one.kind is ChangeKind.CREATED and left and (one.size_after or DIFF_BYTES + 1) <= DIFF_BYTES:
@@ -268,17 +269,18 @@ _STAGES: dict[Stage, PlanEntryStatus] = {
     Stage.CHECKING: "in_progress",
     Stage.MATCHED: "completed",
 }
-"""What has failed is still to do."""
+"""A stage that has failed counts as not done yet."""
 
 
 def plan_of(state: TaskState, clean: Redactor) -> AgentPlanUpdate | None:
-    """Return the whole plan, as the protocol wants it each time; None while there is none."""
+    """Return the whole plan, which the protocol requires in every update. Return None while there is none."""
     entries = [plan_entry(clean.text(text), status=status) for text, status in _entries(state)]
     return update_plan(entries) if entries else None
 
 
 def _entries(state: TaskState) -> Iterator[tuple[str, PlanEntryStatus]]:
-    """Yield carried subtasks, then those of the present round, each with its checklist."""
+    """Yield the subtasks that were carried over, then those of the present round. Each is followed by its
+    checklist."""
     present = next((each for each in reversed(state.rounds) if each.subtasks), None)
     if present is None:
         return

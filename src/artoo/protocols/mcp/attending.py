@@ -1,9 +1,9 @@
 """Wait for a task in an MCP call, with progress notifications and their interval, and elicit consent.
 
-Questions are asked if the client supports them.
+Questions are asked if the client supports that.
 
-Up to protocol version 2025-11-25 the server asks in the middle of a call. Since 2026-07-28 it may not, so the call
-ends with the question, and the client repeats the call with the answer and the sealed state.
+Up to protocol version 2025-11-25, the server asks during a call. Since version 2026-07-28 this is not allowed. The
+call ends with the question instead, and the client repeats the call with the answer and a sealed state.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from artoo.words.question import consent_named, options_of
 Call = Context[Any, Any]
 
 CONSENT = "consent"
-"""The key of the only input request, which is the question for approval."""
+"""The key of the only request for input, which is the question for approval."""
 PROGRESS_SECONDS = 0.25
-"""The shortest time between two progress notifications."""
+"""Minimum number of seconds between two progress notifications."""
 _LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The sealed state of a call, which names the task and the question that the answer belongs to."""
+    """The sealed state of a call. It names the task and the question to which the answer belongs."""
 
     task_id: str
     digest: str
@@ -48,7 +48,7 @@ class Asked:
 
     @classmethod
     def of(cls, call: Call) -> Asked | None:
-        """Read the state of a repeated call. Returns None for a first call."""
+        """Read the state in a call that is repeated. Returns None if the call is not a repeated one."""
         if call.request_state is None:
             return None
         task_id, digest = json.loads(call.request_state)
@@ -56,7 +56,7 @@ class Asked:
 
 
 def caller_of(call: Call) -> AskedBy:
-    """Return the client's protocol, name and version."""
+    """Return the protocol, the name and the version of the client."""
     params = call.session.client_params
     if params is None:
         return AskedBy(protocol="mcp")
@@ -65,19 +65,20 @@ def caller_of(call: Call) -> AskedBy:
 
 
 def can_ask(call: Call) -> bool:
-    """Check whether the client shows forms."""
+    """Return whether the client can show forms."""
     capabilities = call.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
 def is_modern(call: Call) -> bool:
-    """Check whether the protocol forbids questions in the middle of a call."""
+    """Return whether the protocol forbids questions during a call."""
     return call.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) -> InputRequiredResult | None:
-    """Wait until the task ends or `seconds` have passed. Returns a question if the client must answer it first."""
+    """Wait until the task ends or until `seconds` have passed. If the client must answer a question first, return
+    the question."""
     loop = asyncio.get_running_loop()
     until, spoken = loop.time() + seconds, 0.0
     while not task.ended:
@@ -88,10 +89,11 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
                     return asking(question.request, task.task_id, clean)
                 await _ask(question, call, clean)
             except ValueError as error:
-                # Without an answer, changes stay pending for `apply`, and an operation is not done.
+                # If there is no answer, changes stay pending (`apply` can apply them later), and an operation is
+                # not done.
                 question.unanswered(f"the question is too long for a form: {error}")
             continue
-        # A task has many messages per second, too many for the client.
+        # A task has many messages in a second, which would be too many for the client.
         if loop.time() - spoken >= PROGRESS_SECONDS:
             spoken = loop.time()
             await call.report_progress(told, None, shown(_progress(task), clean))
@@ -104,7 +106,7 @@ async def attend(task: HandedTask, call: Call, seconds: float, clean: Redactor) 
 
 
 def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> InputRequiredResult:
-    """Build the response that ends the call with a question. Raises ValueError if the question is too long."""
+    """Build the response that ends a call with a question. Raises ValueError if the question is too long."""
     message = clean.text(question_text(request))
     params = ElicitRequestFormParams(message=message, requested_schema=form(request))
     return InputRequiredResult(
@@ -113,7 +115,7 @@ def asking(request: ConfirmationRequest, task_id: str, clean: Redactor) -> Input
 
 
 async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> Consent | Words | None:
-    """Ask in the middle of the call. An unclear answer counts as no. Returns None if the client cannot answer.
+    """Ask during the call. An answer that is not clear counts as no. Returns None if the client cannot be asked.
 
     Raises ValueError if the question is too long.
     """
@@ -127,13 +129,14 @@ async def ask_now(request: ConfirmationRequest, call: Call, clean: Redactor) -> 
 
 
 def answered(request: ConfirmationRequest, call: Call) -> Consent | Words:
-    """Read the answer in a repeated call."""
+    """Read the answer in a call that is repeated."""
     found = (call.input_responses or {}).get(CONSENT)
     return said_in(request, found) if isinstance(found, ElicitResult) else Consent.NO
 
 
 def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Words:
-    """Read the answer from a form. A declined or dismissed form means no, which keeps reviewed changes pending."""
+    """Read the answer in a form. If the form was declined or closed, this means no, which keeps reviewed changes
+    pending."""
     if result.action != "accept" or result.content is None:
         return Consent.NO
     words = result.content.get("words")
@@ -143,7 +146,7 @@ def said_in(request: ConfirmationRequest, result: ElicitResult) -> Consent | Wor
 
 
 def form(request: ConfirmationRequest) -> dict[str, Any]:
-    """Build the JSON schema of the form, with a choice, and with a text field if the request accepts free text."""
+    """Build the JSON schema of the form. It has a choice, and a text field if the request accepts a text."""
     options = options_of(request)
     words = {"type": "string", "title": "Answer" if request.wants == "words" else "Changes to the plan"}
     if not options:
@@ -159,7 +162,7 @@ def form(request: ConfirmationRequest) -> dict[str, Any]:
 
 
 async def _ask(question: OpenQuestion, call: Call, clean: Redactor) -> None:
-    """Ask one question. If it is answered elsewhere meanwhile, the request to this client is cancelled.
+    """Ask one question. If the question is answered elsewhere meanwhile, the request to this client is cancelled.
 
     Raises ValueError if the question is too long.
     """

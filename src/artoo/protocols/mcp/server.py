@@ -35,9 +35,10 @@ _LATEST = 50
 
 
 class _Server(MCPServer[Any]):
-    """The SDK's server, except that an unknown argument is an error. The SDK would ignore a misspelt budget.
+    """The server of the SDK, except that an unknown argument is an error. The SDK would ignore it, for example if
+    the name of a budget is misspelt.
 
-    `clean` redacts secrets in errors. The reports of the tools are already redacted.
+    `clean` redacts secrets in errors. The reports of the tools are redacted already.
     """
 
     def __init__(self, clean: Redactor, **given: Any) -> None:
@@ -61,14 +62,14 @@ class _Server(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
-            # The text of this error has no details, and the SDK logs the cause.
+            # The text of this error has no details, and the SDK logs its cause.
             raise
         except ToolError as error:
             raise ToolError(self._clean.text(str(error))) from error
 
 
 def made_server(intake: Intake, project: Path) -> MCPServer[Any]:
-    """Build the server over one intake. `project`: the default directory in which tasks work."""
+    """Build the server for one intake. `project`: the directory in which tasks work by default."""
     looking = looking_at(intake.config)
     tools = Tools(intake, looking, project)
     server = _Server(
@@ -118,5 +119,5 @@ def _add_resources(server: MCPServer[Any], intake: Intake, looking: Looking) -> 
         pending = await found(asyncio.to_thread(looking.pending, task_id))
         return await found(looking.whole_difference(pending))
 
-    # The server keeps the functions; this line only marks the names as used.
+    # The server keeps these functions. This line only marks their names as used.
     del tasks, log, diff

@@ -34,14 +34,15 @@ TOKEN_FILE = "mcp-token"
 MOST_SESSIONS = 64
 _QUEUED = 16
 _LAST_WORDS_SECONDS = 5.0
-"""How long the last answers may take after the client has closed standard input."""
+"""Number of seconds that the last answers may take after the client has closed standard input."""
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
 
 
 async def serve(config: Config, project: Path, port: int | None, say: Callable[[str], None]) -> None:
-    """Serve on standard input and output, or, with a `port` (0: any free port), by HTTP on loopback.
+    """Serve on standard input and output. With a `port`, serve by HTTP on the loopback interface (0 means any free
+    port).
 
     Raises ConfigurationError.
     """
@@ -59,7 +60,7 @@ async def serve(config: Config, project: Path, port: int | None, say: Callable[[
 
 
 def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
-    """Build the HTTP application. `token` is None only for a conformance suite, which cannot send a token."""
+    """Build the HTTP application. `token` is None only for a conformance test, which cannot send a token."""
     names = own_names(port)
     security = TransportSecuritySettings(allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names])
     app = server.streamable_http_app(
@@ -69,7 +70,7 @@ def http_app(server: MCPServer[Any], token: str | None, port: int) -> ASGIApp:
 
 
 async def serve_http(server: MCPServer[Any], token: str | None, port: int, ready: Callable[[int], None]) -> None:
-    """Serve by HTTP until cancelled. `ready` is called with the bound port. Raises ConfigurationError."""
+    """Serve by HTTP until cancelled. `ready` is called with the number of the port. Raises ConfigurationError."""
     with listening_at(port) as listening:
         bound: int = listening.getsockname()[1]
         ready(bound)
@@ -85,7 +86,7 @@ async def serve_stdio(server: MCPServer[Any]) -> None:
 
 @asynccontextmanager
 async def messages_on(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
-    """Connect the SDK's two message streams to the wire during the block."""
+    """Connect the two message streams of the SDK to the wire while the block runs."""
     to_server, incoming = anyio.create_memory_object_stream["SessionMessage | Exception"](_QUEUED)
     outgoing, from_server = anyio.create_memory_object_stream[SessionMessage](_QUEUED)
     async with asyncio.TaskGroup() as group:
@@ -95,7 +96,7 @@ async def messages_on(wire: Wire) -> AsyncGenerator[tuple[Incoming, Outgoing]]:
             yield incoming, outgoing
         finally:
             reading.cancel()
-            # Closing the stream ends the writer once it has sent the last answers.
+            # When the stream is closed, the writer sends the last answers and ends.
             outgoing.close()
             await asyncio.wait([writing], timeout=_LAST_WORDS_SECONDS)
             writing.cancel()

@@ -41,7 +41,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 WAIT_SECONDS = 45.0
-"""How long a call waits for its task by default. Most clients give up after a minute, so it is shorter."""
+"""Number of seconds that a call waits for its task by default. It is less than a minute, because most clients give
+up after that time."""
 
 TaskId = Annotated[str, Field(description="the task's id, or the beginning of it", max_length=100)]
 Wait = Annotated[
@@ -233,7 +234,8 @@ class Tools:
         return Audited.of(await asyncio.to_thread(self.looking.audit), self.looking.clean)
 
     def _asked_again(self, call: Call) -> HandedTask | None:
-        """Return the task of a repeated call, and pass the answer on to it. Returns None for a first call."""
+        """If a call is repeated with an answer, pass the answer on to its task and return the task. Returns None if
+        the call is not a repeated one."""
         asked = Asked.of(call)
         if asked is None:
             return None
@@ -247,7 +249,7 @@ class Tools:
     async def _attended(
         self, task: HandedTask, call: Call, seconds: float, *, ends_it: bool
     ) -> TaskReport | InputRequiredResult:
-        """Wait for a task. If the call is cancelled and `ends_it` is true, interrupt the task."""
+        """Wait for a task. If the call is cancelled and `ends_it` is true, the task is interrupted."""
         try:
             question = await attend(task, call, seconds, self.looking.clean)
         except asyncio.CancelledError:
@@ -258,7 +260,8 @@ class Tools:
 
 
 def _chosen(review: Review, paths: Sequence[str] | None) -> Review:
-    """Return the part of a review whose paths are in `paths` or below them. None means the whole review."""
+    """Return the part of a review whose paths are in `paths` or below them. If `paths` is None, return the whole
+    review."""
     if paths is None:
         return review
     below = tuple(path.rstrip("/") + "/" for path in paths)
