@@ -1,6 +1,6 @@
 """Write `anchors.jsonl`, the heads and counts of all chains, so that truncated or missing chains are detected.
 
-Every line records an event of a chain:
+Every line records an event in the life of a chain:
 
     opened     the chain was created
     head       the chain's current head
@@ -8,9 +8,9 @@ Every line records an event of a chain:
     died       written by an earlier version, for a chain without a closing record and without a process
     retired    the chain's files were removed, because of their age or total size
 
-All processes of a home share the file, and each appends under a lock. The file is itself a chain. Its head is
-recorded in the opening record of every later chain and in `audit_stats.json`, so that truncation of this file is
-detected too.
+All processes of a home use the same file, and each appends to it under a lock. The file is a chain itself. Every
+later chain contains the head of this file in its opening record, and `audit_stats.json` contains it too. A
+truncation of this file is therefore noticed as well.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Event = Literal["opened", "head", "closed", "retired"]
 
 
 class Anchors:
-    """The anchors file, open for appending. Blocking. Raises OSError."""
+    """The file of anchors, opened to append to it. Blocking. Raises OSError."""
 
     def __init__(self, directory: Path) -> None:
         self._descriptor = open_for_appending(directory / ANCHORS)
@@ -38,7 +38,7 @@ class Anchors:
 
     @property
     def head(self) -> Head:
-        """Return the head of the file when this process last wrote or read it."""
+        """Return the head of the file at the time when this process last wrote or read it."""
         return self._head
 
     def look(self) -> Head:
@@ -51,7 +51,7 @@ class Anchors:
         return self._head
 
     def write(self, chain: str, event: Event, head: Head, at: datetime, *, sync: bool = False) -> None:
-        """Append an anchor of a chain. `sync`: if true, the file is flushed to disk."""
+        """Append an anchor of a chain. `sync`: true to flush the file to disk."""
         record = {"at": at, "chain": chain, "event": event, "count": head.count, "head": head.hash}
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
@@ -69,11 +69,12 @@ class Anchors:
         os.close(self._descriptor)
 
     def _catch_up(self) -> None:
-        """Read the lines that other processes have appended."""
+        """Read the lines that other processes have appended since."""
         if os.fstat(self._descriptor).st_size == self._size:
             return
         self._size = cut_torn_line(self._descriptor)
         line = last_line(self._descriptor, self._size)
         link = link_of(line) if line is not None else None
-        # An invalid last line is damage, which `artoo audit verify` reports. A new chain begins after it.
+        # An invalid last line is damage, which `artoo audit verify` reports. The file continues with a new chain
+        # after it.
         self._head = Head(link.number, link.hash) if link is not None else Head()

@@ -1,11 +1,12 @@
 """Run the Auditor (R6) on the whole stream, with batch size, report interval and store interval.
 
-The Auditor observes the message stream, records it, and reports to the operator. It sends nothing to agents.
+The Auditor observes the messages on the stream, records them, and reports to the operator. It sends nothing to the
+agents.
 
     spool ──► Watch ──► Window, Drift ──► report
         └───► Trail (one hash chain per process) ──► anchors
 
-Everything runs in worker threads, behind the stream. Errors here do not affect tasks.
+All of this runs in worker threads and lags behind the stream. Errors of the Auditor do not affect tasks.
 """
 
 from __future__ import annotations
@@ -37,23 +38,25 @@ logger = logging.getLogger(__name__)
 
 BATCH = 2_048
 LULL = Lull(first=0.25, quiet=0.01, longest=0.75, enough=BATCH)
-"""How long messages are collected before processing, so that the Auditor works while tasks wait for their
+"""How long messages are collected before they are processed. The Auditor thus works while tasks wait for their
 models."""
 YIELD_EVERY = 16
-"""Number of messages (about 0.3 ms) after which the thread yields the interpreter."""
+"""Number of messages (about 0.3 ms) after which the thread lets another thread run."""
 REPORT_EVERY = timedelta(minutes=5)
 STORE_SECONDS = 10.0
-"""Maximum seconds between two stores of the statistics during activity, and so the most that a crash loses."""
+"""Maximum number of seconds between two writes of the statistics while there are messages. A crash loses at most
+the data of this time."""
 
 
 MOST_WITNESSED = 64
-"""Maximum number of other machines' anchors kept between two writes of the trail."""
+"""Maximum number of anchors of other machines that are kept between two writes of the trail."""
 
 
 class Auditor:
-    """Consumes a spool of the whole stream. Start `run` and `keep_statistics` in the runtime's task group.
+    """Reads a spool that contains the whole stream. `run` and `keep_statistics` are started in the task group of
+    the runtime.
 
-    `recall` returns the earlier messages of a task. Files below `home` are created with the first message.
+    `recall` returns the earlier messages of a task. Files below `home` are made when the first message arrives.
     """
 
     def __init__(
@@ -90,12 +93,12 @@ class Auditor:
 
     @property
     def trail(self) -> Trail:
-        """Return the chain of this process."""
+        """Return the chain that this process writes."""
         return self._trail
 
     def go_on_with(self, trail: Trail, *, on_record: int) -> None:
-        """Continue an existing chain. Call before `run`. `on_record`: number of messages that the chain already
-        has."""
+        """Continue a chain that exists already. This must be called before `run`. `on_record`: number of messages
+        that the chain already contains."""
         self._trail, self._on_record = trail, on_record
 
     async def run(self) -> None:
@@ -118,14 +121,15 @@ class Auditor:
         self._release()
 
     async def keep_statistics(self) -> None:
-        """Store the statistics during activity, and report whenever a window ends. Runs until cancelled."""
+        """Store the statistics while there are messages, and report whenever a window ends. Runs until
+        cancelled."""
         while True:
             await self._clock.sleep(STORE_SECONDS)
             if self._begun:
                 await asyncio.to_thread(self._store, None)
 
     async def flush(self) -> None:
-        """Return when all messages published before this call are recorded."""
+        """Return when all messages that were published before this call are recorded."""
         target = self._spool.accepted
         if self._taken >= target or self._ended:
             return
@@ -135,28 +139,31 @@ class Auditor:
         await waiter
 
     async def store(self) -> None:
-        """Store the statistics of all messages published before this call. The window continues."""
+        """Store the statistics of all messages that were published before this call. The window of the report
+        continues."""
         await self.flush()
         if self._begun:
             await asyncio.to_thread(self._store, None)
 
     async def report(self) -> AuditReport:
-        """Report everything since the last report, and begin the next window."""
+        """Return a report on everything since the last report. Begin the next window."""
         await self.flush()
         report = await asyncio.to_thread(self._store, "on-demand")
         return report if report is not None else self._window.report("on-demand", self._clock.now())
 
     def note_log(self, task_id: str, file: str, size: int, digest: str) -> None:
-        """Record that the first `size` bytes of a task log have this sha256. Thread-safe and fast."""
+        """Record that the first `size` bytes of a task log have this sha256. The call is fast and may be made in
+        any thread."""
         with self._noting:
             self._task_logs[task_id, file] = size, digest
 
     def note_forgotten(self, tasks: Sequence[str]) -> None:
-        """Record that the logs of these tasks were removed because of their age, and not by a user."""
+        """Record that artoo removed the logs of these tasks because of their age, and not a user."""
         self._forgotten.extend(tasks)
 
     def note_witness(self, machine: str, number: int, digest: str) -> None:
-        """Record the position of another machine's anchors, as stored in the store. Thread-safe and fast."""
+        """Record the position of another machine's anchors, as stored in the store. The call is fast and may be
+        made in any thread."""
         self._witnessed.append((machine, number, digest))
 
     # --- on the event loop ----------------------------------------------------------------------------------
@@ -184,7 +191,7 @@ class Auditor:
             ended = False
             for number, item in enumerate(batch):
                 if number % YIELD_EVERY == 0:
-                    # Yields the interpreter to the event loop, which otherwise might wait 5 ms for it.
+                    # Lets the event loop run, which otherwise might have to wait 5 ms.
                     time.sleep(0)
                 if isinstance(item, Gap):
                     records.append(gap_record(item, now))
@@ -200,7 +207,8 @@ class Auditor:
                     ended = ended or item.kind == "FinalResult"
                 records.extend(map(self._found, findings))
             records.extend(self._log_records(now))
-            # Anchored at the end of each task, so that truncation of a finished task's records is detected.
+            # The chain is anchored at the end of each task. If the records of a task that has ended are truncated,
+            # this is noticed.
             self._trail.write(records, now, anchor=ended)
             if not self._begun:
                 self._begin(now)
@@ -212,7 +220,7 @@ class Auditor:
         return finding_record(finding)
 
     def _log_records(self, at: datetime) -> list[bytes]:
-        """Return records for the task logs noted since the last call, one per file."""
+        """Return records for the task logs that have grown since the last call, one for each file."""
         with self._noting:
             grown, self._task_logs = self._task_logs, {}
         taken = [log_record(task, file, point, at) for (task, file), point in grown.items()]
@@ -225,7 +233,7 @@ class Auditor:
         return taken
 
     def _begin(self, at: datetime) -> None:
-        """Load the long-run figures and remove old chains, after the first record."""
+        """Load the long-run figures, and remove old chains. This is done after the first record."""
         self._begun = True
         try:
             self._watch.drift.load(self._stats.bands(at))
@@ -269,7 +277,7 @@ class Auditor:
             return stored
 
     def _close(self) -> None:
-        """Close the chain. Idempotent. Waits for a batch that a cancelled `run` has left in a worker thread."""
+        """Close the chain. Idempotent. It waits for a batch that a cancelled `run` has left in a worker thread."""
         with self._working:
             if not self._begun or self._closed:
                 return

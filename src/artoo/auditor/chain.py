@@ -1,6 +1,6 @@
 """Encode and parse one line of a hash chain, with `n`, `prev` and `hash`.
 
-Each line contains the hash of the previous one, so changed, removed or moved lines break the chain.
+Each line contains the hash of the previous one, so that a line that was changed, removed or moved breaks the chain.
 
     {"n":17,"prev":"<sha256>","hash":"<sha256>", … the record … }
 
@@ -25,7 +25,7 @@ _LINE = re.compile(rb'\{"n":(\d{1,18}),"prev":"([0-9a-f]{64})","hash":"([0-9a-f]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a chain: the number of its lines, and the hash of the last line."""
+    """The head of a chain. It has the number of the chain's lines, and the hash of the last line."""
 
     count: int = 0
     hash: str = NOTHING
@@ -33,7 +33,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One parsed line of a chain. `sound`: its own hash is correct."""
+    """One parsed line of a chain. `sound`: true if the hash in the line is that of the line itself."""
 
     number: int
     previous: str
@@ -42,7 +42,7 @@ class Link:
     record: bytes
 
     def fields(self) -> dict[str, object]:
-        """Return the record as a mapping. Empty if the line is not a record of the Auditor."""
+        """Return the record as a mapping. Return an empty one if the line is no record of the Auditor."""
         try:
             found: object = orjson.loads(self.record)
         except orjson.JSONDecodeError:
@@ -51,15 +51,16 @@ class Link:
 
 
 def add(head: Head, record: Mapping[str, object]) -> tuple[bytes, Head]:
-    """Return the next line (with its line end) of a chain at `head`, and the new head.
+    """Return the line that follows `head` in a chain (with its line end), and the new head.
 
-    `record` is not empty and holds JSON values, dates or nested mappings.
+    `record` must not be empty. It may contain JSON values, dates and nested mappings.
     """
     return add_encoded(head, orjson.dumps(record))
 
 
 def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
-    """Append as `add` does, for a record already encoded as a JSON object."""
+    """Return the next line and the new head, as `add` does, for a record that is already encoded as a JSON
+    object."""
     number = head.count + 1
     digest = _digest(number, head.hash, record)
     line = b'{"n":%d,"prev":"%s","hash":"%s",%s\n' % (number, head.hash.encode(), digest.encode(), record[1:])
@@ -67,7 +68,7 @@ def add_encoded(head: Head, record: bytes) -> tuple[bytes, Head]:
 
 
 def link_of(line: bytes) -> Link | None:
-    """Parse a line (without its line end) as a link. None if it is not a link."""
+    """Parse a line (without its line end) as a link. Return None if it is no link."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None

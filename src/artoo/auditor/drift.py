@@ -2,11 +2,11 @@
 
 Reference: paper, section 8.
 
-Each figure (a rate, a number of corrections, the logarithm of a latency) has a running mean and variance over
-roughly its last `MEMORY` samples. New samples are collected in blocks of `BLOCK`. A full block is reported as drift
-if its mean differs from the long run by at least `SIGMAS` standard errors and by the figure's least effect. It is
-reported once, until a block is within the band again. Then the block is merged into the long run. No block is
-judged before `ENOUGH` samples.
+Each figure (such as a rate, a number of corrections, or the logarithm of a latency) has a running mean and variance
+over about its last `MEMORY` samples. New samples are collected in blocks of `BLOCK`. When a block is full, it is
+reported as drift if its mean differs from the long-run mean by at least `SIGMAS` standard errors and by at least
+the figure's least effect. Drift is reported only once until a block is within the band again. A block within the
+band is added to the long run. No block is judged before there are `ENOUGH` samples.
 """
 
 from __future__ import annotations
@@ -29,24 +29,26 @@ SIGMAS = 4.5
 MOST_FIGURES = 256
 
 _RATE, _COUNT, _LATENCY = 0.15, 0.3, math.log(1.5)
-"""Least effects: 15 percentage points, 0.3 corrections, or a latency 1.5 times as long."""
+"""The least effects that are reported: 15 percentage points, 0.3 corrections, or a latency that is 1.5 times as
+long."""
 
 _LEAST_DEVIATION = {_RATE: 0.05, _COUNT: 0.1, _LATENCY: 0.1}
 
 Sample = tuple[str, float, float]
-"""Name of a figure (`role/measure`), its value, its least effect."""
+"""The name of a figure (`role/measure`), its value, and its least effect."""
 
 
 @dataclass(slots=True)
 class Band:
-    """The long-run statistics of one figure: effective number of samples, mean, variance."""
+    """The long-run statistics of one figure, which are its effective number of samples, mean and variance."""
 
     count: float = 0.0
     mean: float = 0.0
     variance: float = 0.0
 
     def merged(self, block: Sequence[float]) -> Band:
-        """Return the long run with a block of new samples. Beyond `MEMORY` samples, old samples lose weight."""
+        """Return the long-run statistics with a block of new samples added. If there are more than `MEMORY`
+        samples, old samples lose weight."""
         added, old = len(block), min(self.count, MEMORY - len(block))
         mean = sum(block) / added
         spread = sum((value - mean) ** 2 for value in block)
@@ -55,14 +57,14 @@ class Band:
         return Band(total, self.mean + apart * added / total, variance)
 
     def distance(self, mean: float, samples: int, least: float) -> float:
-        """Return the signed distance of a block's mean from the long run, in standard errors."""
+        """Return how far the mean of a block is from the long-run mean, in standard errors and with a sign."""
         deviation = max(math.sqrt(self.variance), _LEAST_DEVIATION[least])
         return (mean - self.mean) / (deviation * math.sqrt(1 / samples + 1 / self.count))
 
 
 @dataclass(slots=True)
 class Drift:
-    """The figures of all roles. `blocks` are full blocks that have not been stored yet."""
+    """The figures of all roles. `blocks` are full blocks that are not stored yet."""
 
     bands: dict[str, Band] = field(default_factory=dict[str, Band])
     blocks: list[tuple[str, tuple[float, ...]]] = field(default_factory=list[tuple[str, tuple[float, ...]]])
@@ -70,18 +72,18 @@ class Drift:
     _outside: set[str] = field(default_factory=set[str])
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:
-        """Add the figures of one message, and return findings for figures that have drifted."""
+        """Add the figures in one message. Return findings about the figures that have drifted."""
         samples = _samples(envelope)
         if not samples:
             return ()
         return [found for sample in samples if (found := self._add(sample, envelope)) is not None]
 
     def load(self, bands: Mapping[str, Sequence[float]]) -> None:
-        """Replace the long run by stored values: (count, mean, variance) by figure."""
+        """Replace the long-run statistics by stored values, which are (count, mean, variance) by figure."""
         self.bands = {name: Band(*values) for name, values in bands.items() if len(values) == 3}
 
     def stored(self) -> dict[str, tuple[float, float, float]]:
-        """Return the values to store, the inverse of `load`."""
+        """Return the values that are to be stored. This is the inverse of `load`."""
         return {name: (band.count, band.mean, band.variance) for name, band in self.bands.items()}
 
     def _add(self, sample: Sample, envelope: Envelope) -> Finding | None:
@@ -106,8 +108,8 @@ class Drift:
             return None
         mean = sum(block) / len(block)
         distance = band.distance(mean, len(block), least)
-        # Both conditions are needed. With many samples, tiny differences are significant. With few samples, even
-        # large differences are uncertain.
+        # Both conditions are needed. If there are many samples, even tiny differences are significant. If there are
+        # few samples, even large differences are uncertain.
         if abs(distance) < SIGMAS or abs(mean - band.mean) < least:
             self._outside.discard(name)
             return None

@@ -14,13 +14,15 @@ _TAIL = 64 * 1024
 
 
 def open_for_appending(path: Path) -> int:
-    """Open a file for appending, created with mode 0600, and return the descriptor. Raises OSError."""
+    """Open a file to append to it. If it does not exist, it is made with mode 0600. Return the descriptor. Raises
+    OSError."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
 
 @contextmanager
 def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
-    """Open a file for reading. Yields its descriptor, and its size up to the last whole line. Raises OSError."""
+    """Open a file for reading. Yields its descriptor, and its size up to the end of the last complete line. Raises
+    OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor, _whole_size(descriptor)
@@ -29,19 +31,19 @@ def open_for_reading(path: Path) -> Generator[tuple[int, int]]:
 
 
 def append(descriptor: int, block: bytes, size: int) -> None:
-    """Write the whole block. On an error, truncate the file to `size` bytes and raise OSError."""
+    """Write the whole block. If this fails, truncate the file to `size` bytes and raise OSError."""
     done = 0
     try:
         while done < len(block):
             done += os.write(descriptor, block[done:])
-    # A partial line would break the chain for every later record.
+    # A partial line would break the chain for all later records.
     except OSError:
         os.ftruncate(descriptor, size)
         raise
 
 
 def cut_torn_line(descriptor: int) -> int:
-    """Remove a last line left unfinished by a crash, and return the size of the file."""
+    """Remove the last line if a crash has left it incomplete. Return the size of the file."""
     end = _whole_size(descriptor)
     if end < os.fstat(descriptor).st_size:
         os.ftruncate(descriptor, end)
@@ -60,7 +62,8 @@ def _whole_size(descriptor: int) -> int:
 
 
 def last_line(descriptor: int, size: int) -> bytes | None:
-    """Return the last whole line of a file of `size` bytes that ends with a line end. None if the file is empty."""
+    """Return the last complete line of a file with `size` bytes that ends with a line end. Return None if the file
+    is empty."""
     start, tail = size, b""
     while start > 0 and tail.count(b"\n") < 2:
         before = max(0, start - _TAIL)
@@ -71,7 +74,7 @@ def last_line(descriptor: int, size: int) -> bytes | None:
 
 
 def lines_of(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line without its line end, and whether it had a line end."""
+    """Yield each line without its line end, and whether it has a line end."""
     with path.open("rb") as file:
         for line in file:
             whole = line.endswith(b"\n")

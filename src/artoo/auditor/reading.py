@@ -1,6 +1,6 @@
 """Produce the report that `artoo audit` shows, and read earlier reports and the last anchor of each chain.
 
-The audit log may still be being written.
+The audit log may still be written at the same time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from artoo.contracts.audit import AuditReport
 
 
 def report_now(home: Path, at: datetime) -> AuditReport | None:
-    """Report everything stored since the last report, and record the report in a new chain. None if there is no
-    log.
+    """Return a report on everything that was stored since the last report, and record the report in a new chain.
+    Return None if there is no log.
 
     A running process stores its observations every few seconds. Raises OSError.
     """
@@ -39,7 +39,8 @@ def report_now(home: Path, at: datetime) -> AuditReport | None:
 
 
 def report_so_far(home: Path, at: datetime) -> AuditReport | None:
-    """Report everything stored since the last report without changing anything, so the window continues.
+    """Return a report on everything that was stored since the last report. Nothing is changed, so the window
+    continues.
 
     Returns None if nothing was stored. Raises OSError.
     """
@@ -49,7 +50,8 @@ def report_so_far(home: Path, at: datetime) -> AuditReport | None:
 
 @dataclass(frozen=True, slots=True)
 class LastAnchor:
-    """The last anchor of a chain. `event` is as in `artoo.auditor.anchors`; `records` is the count at that time."""
+    """The last anchor of a chain. `event` has the same meaning as in `artoo.auditor.anchors`. `records` is the
+    number of records at that time."""
 
     chain: str
     event: str
@@ -58,7 +60,7 @@ class LastAnchor:
 
 
 def last_anchors(home: Path) -> tuple[LastAnchor, ...]:
-    """Return the last anchor of each anchored chain, most recent first. Raises OSError."""
+    """Return the last anchor of each chain that has one, most recent first. Raises OSError."""
     path, found = audit_directory(home) / ANCHORS, dict[str, LastAnchor]()
     for line, _ in lines_of(path) if path.is_file() else ():
         link = link_of(line)

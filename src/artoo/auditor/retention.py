@@ -12,12 +12,12 @@ from artoo.auditor.layout import TrailLimits, chains_in, size_of
 from artoo.auditor.trail import is_being_written
 
 Retired = Callable[[str, Head], None]
-"""Callback that anchors a chain as retired, before its files are removed."""
+"""Anchors that a chain is retired. This is called before the files of the chain are removed."""
 
 
 def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired: Retired) -> int:
-    """Remove the oldest chains that are not being written, until the limits are met; return how many. Raises
-    OSError."""
+    """Remove the oldest chains that are not being written, until the limits are met. Return the number of removed
+    chains. Raises OSError."""
     chains = chains_in(directory)
     total = sum(map(size_of, chains.values()))
     removed = 0
@@ -26,7 +26,8 @@ def retire(directory: Path, limits: TrailLimits, own: str, at: datetime, retired
         too_old = at - last > timedelta(days=limits.days)
         if chain == own or not (too_old or total > limits.total) or is_being_written(parts[-1]):
             continue
-        # Anchored before the files are removed, so that after a crash the chain does not count as missing.
+        # The anchor is written before the files are removed, so that after a crash the chain does not seem to be
+        # missing.
         retired(chain, head_of(parts))
         for part in parts:
             part.unlink(missing_ok=True)

@@ -1,9 +1,9 @@
 """Store `audit_stats.json`, the counts since the last report and the long-run figures of the roles.
 
-These statistics outlive a process.
+These statistics remain when a process ends.
 
-All processes of a home share the file. Each process collects new data since its last store, and adds it under a
-lock: it reads the file, writes a new one and renames it. So the file is never partially written.
+All processes of a home use the same file. Each process collects the data since its last store, and adds them under
+a lock. It reads the file, writes a new one and renames it. The file is therefore never incomplete.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Trigger = Literal["periodic", "on-demand"]
 
 
 class SeenHead(Contract):
-    """The stored form of a `Head`."""
+    """A `Head` in the form in which it is stored."""
 
     count: int = 0
     head: str = NOTHING
 
 
 class Stored(Contract):
-    """The content of the file. `bands`: count, mean and variance by figure. `anchors`: the head of the anchors
-    file.
+    """The content of the file. `bands`: the count, the mean and the variance of each figure. `anchors`: the head of
+    the anchors file.
 
-    `open`, `tidied` and `sha256` were written by earlier versions.
+    `open`, `tidied` and `sha256` are fields that only earlier versions wrote.
     """
 
     artoo_audit_stats: int = VERSION
@@ -58,14 +58,14 @@ class Stored(Contract):
 
 
 class Stats:
-    """The statistics of one home. Blocking. Raises OSError. An unreadable file is treated as missing."""
+    """The statistics of one home. Blocking. Raises OSError. A file that cannot be read counts as missing."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._path = directory / STATS
 
     def note_anchors(self, anchors: Head, at: datetime) -> None:
-        """Store the head of the anchors file, so that truncation of that file is detected."""
+        """Store the head of the anchors file, so that a truncation of that file is noticed."""
         with self._locked():
             self._write(self._read(at), anchors)
 
@@ -83,9 +83,10 @@ class Stats:
         report: Trigger | None = None,
         every: timedelta = timedelta.max,
     ) -> AuditReport | None:
-        """Store a window and the blocks that `drift` has collected, then clear these blocks from `drift`.
+        """Store a window, and the blocks that `drift` has collected. Then remove these blocks from `drift`.
 
-        If `report` is given, or the window has lasted for `every`, the window is reported and a new one begins.
+        If `report` is given, or if the window has lasted for `every`, a report on the window is made and a new
+        window begins.
         """
         with self._locked():
             stored = self._read(at)
@@ -98,12 +99,13 @@ class Stats:
         return whole.report(trigger, at) if trigger is not None else None
 
     def so_far(self, at: datetime) -> AuditReport | None:
-        """Return a report of the stored window, which continues. None if it is empty. Raises OSError."""
+        """Return a report on the stored window, which continues. Return None if the window is empty. Raises
+        OSError."""
         window = self._read(at).window
         return None if window.empty else window.report("on-demand", at)
 
     def _read(self, at: datetime) -> Stored:
-        """Read the file. A missing or invalid file is treated as empty."""
+        """Read the file. A missing or invalid file counts as empty."""
         try:
             text = self._path.read_bytes()
         except FileNotFoundError:
@@ -115,7 +117,7 @@ class Stats:
             return Stored(window=Window(at))
 
     def _write(self, stored: Stored, anchors: Head) -> None:
-        # Another process may have stored a later head already.
+        # another process may have stored a later head already
         if anchors.count > stored.anchors.count:
             stored = stored.model_copy(update={"anchors": SeenHead(count=anchors.count, head=anchors.hash)})
         write_whole(self._path, stored.model_dump_json(exclude={"open", "tidied", "sha256"}).encode(), sync=False)

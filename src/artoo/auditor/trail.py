@@ -1,9 +1,9 @@
 """Write this process's chain of the audit log, with the lines between anchors and the seconds between syncs.
 
-The chain is in parts of limited size.
+The chain consists of parts of limited size.
 
-Blocking, so use it in a worker thread. Disk errors are not raised. Records that cannot be written are counted, and
-the next line of the chain states their number.
+The functions block, so they should be called in a worker thread. Errors of the disk are not raised. Records that
+cannot be written are counted. The next line of the chain contains their number.
 """
 
 from __future__ import annotations
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ANCHOR_EVERY = 1_000
-"""Number of records after which the chain is anchored, in addition to the ends of tasks and of the process."""
+"""Number of records after which the chain is anchored. It is also anchored at the end of each task and of the
+process."""
 SYNC_EVERY_SECONDS = 60.0
 
 
 class Trail:
-    """The chain of this process. It is created with the first record, so an idle process creates no file.
+    """The chain that this process writes. It is made when the first record is written, so that an idle process
+    makes no file.
 
-    `lost` counts records that could not be written.
+    `lost` is the number of records that could not be written.
     """
 
     def __init__(self, directory: Path, limits: TrailLimits | None = None) -> None:
@@ -61,16 +63,17 @@ class Trail:
 
     @property
     def head(self) -> Head:
-        """Return the number of records, and the hash of the last."""
+        """Return the number of records and the hash of the last one."""
         return self._head
 
     @property
     def anchors(self) -> Head:
-        """Return the head of the anchors file, as last seen by this process."""
+        """Return the head of the anchors file when this process last saw it."""
         return self._anchors.head if self._anchors is not None else Head()
 
     def write(self, records: Sequence[bytes], at: datetime, *, anchor: bool = False) -> None:
-        """Append records (encoded JSON objects). `anchor`: if true, the chain's head is anchored immediately."""
+        """Append records, which are encoded JSON objects. `anchor`: true to anchor the head of the chain at
+        once."""
         if not records:
             return
         try:
@@ -94,13 +97,14 @@ class Trail:
             self._anchors.write(chain, event, head, at)
 
     def note_fault(self, error: OSError) -> None:
-        """Note that a file next to the chain could not be written. The closing record contains the reason."""
+        """Record that a file next to the chain could not be written. The closing record will contain the reason."""
         self._fault = self._fault or str(error)
 
     def close(self, at: datetime) -> None:
-        """Close the chain: write a closing record, flush to disk, and write the last anchor.
+        """Close the chain. A closing record is written, the file is flushed to disk, and the last anchor is
+        written.
 
-        If the disk is full, the chain stays unclosed, which a later verification reports.
+        If the disk is full, the chain stays open, which a later verification reports.
         """
         if self._descriptor is None:
             return
@@ -115,7 +119,7 @@ class Trail:
                 self._anchors.close()
 
     def _end(self, at: datetime) -> None:
-        """Write both the closing record and its anchor, or neither."""
+        """Write the closing record and its anchor, or neither of them."""
         self._make_known(at)
         size, head = self._size, self._head
         ending = {"type": "closed", "at": at, "lost": self.lost}
@@ -139,7 +143,7 @@ class Trail:
         self._unnoted += count
 
     def _append(self, records: Iterable[bytes]) -> None:
-        """Append to the current part, or begin the next part if it is full."""
+        """Append to the current part. If that is full, begin the next part."""
         if self._size >= self._limits.part:
             self._rotate()
         if self._descriptor is None:
@@ -182,14 +186,16 @@ class Trail:
             self._append([encoded(opening)])
 
     def _make_known(self, at: datetime) -> None:
-        """Anchor the new chain. Until this succeeds, no record is written after the opening one. Raises OSError."""
+        """Anchor the new chain. As long as this has not succeeded, no record is written after the opening one.
+        Raises OSError."""
         if not self._known and self._anchors is not None:
             self._anchors.write(self.chain, "opened", self._head, at)
             self._known = True
 
     def _open_part(self) -> None:
         descriptor = open_for_appending(part_path(self._directory, self.chain, self._part))
-        # Locked while the chain is written, so that other processes know that its process is running.
+        # The file is locked while the chain is written, so that other processes can see that its process is
+        # running.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._descriptor, self._size = descriptor, os.fstat(descriptor).st_size
 
@@ -226,7 +232,7 @@ def header_record(envelope: Envelope) -> bytes:
         "at": envelope.at,
         "id": envelope.id,
         "kind": envelope.kind,
-        # A string as in contracts.codec, so that both encodings are identical.
+        # a string in the same form as in contracts.codec, so that both encodings are equal
         "sender": str(envelope.sender),
         "task": envelope.task_id,
     }
@@ -238,7 +244,7 @@ def header_record(envelope: Envelope) -> bytes:
 
 
 def gap_record(gap: Gap, at: datetime) -> bytes:
-    """Return the record of a gap: messages that no receiver got."""
+    """Return the record that messages are missing which no receiver got."""
     return encoded({"type": "gap", "at": at, "count": gap.count, "reason": gap.reason[:500]})
 
 
@@ -253,5 +259,6 @@ def report_record(report: AuditReport) -> bytes:
 
 
 def log_record(task_id: str, file: str, point: tuple[int, str], at: datetime) -> bytes:
-    """Return the anchor record of a task log: a size, and the sha256 of that many first bytes of the file."""
+    """Return the record that anchors a task log. It has a number of bytes, and the sha256 of that many first bytes
+    of the file."""
     return encoded({"type": "log", "at": at, "task": task_id, "file": file, "points": [point]})

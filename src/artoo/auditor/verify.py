@@ -1,11 +1,11 @@
 """Verify the whole audit log and task logs, and limit the reported problems (`artoo audit verify`).
 
-In chains, it checks each line's hash, number and link to the previous line, and the anchored heads. In the anchors,
-it checks the same, and the heads recorded by later chains. In task logs, it checks the sizes and hashes recorded in
-the chains. Each ended task must be recorded in a chain.
+In the chains, it checks the hash and the number of each line, its link to the previous line, and the heads in the
+anchors. In the anchors, it checks the same, and the heads that later chains have recorded. In the task logs, it
+checks the sizes and hashes that the chains have recorded. A chain must contain every task that has ended.
 
-An older copy of the whole home, or files that were all rewritten consistently, are not detected by this. They are
-detected if the user compares a head of the anchors that was saved elsewhere.
+This does not detect an older copy of the whole home, or files that were all rewritten so that they fit together. To
+detect these, the user must compare the head of the anchors with one that was saved elsewhere.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from artoo.auditor.walk import Placed, Read, Walk, What
 
 MOST_PROBLEMS = 1_000
 LAG = timedelta(seconds=60)
-"""Maximum delay of a chain behind a task log when its process dies. On an idle machine it is a quarter of a
-second."""
+"""Maximum time by which a chain may lag behind a task log when its process dies. On an idle machine it is a quarter
+of a second."""
 
 _BEGINNING, _END = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class LogProblem:
-    """A detected difference, with its file and line (from 1; None: the whole file)."""
+    """A difference that was found, with its file and line (counted from 1; None stands for the whole file)."""
 
     file: Path
     line: int | None
@@ -46,12 +46,12 @@ class LogProblem:
 
 @dataclass(slots=True)
 class ChainState:
-    """The state of one chain. `ended`: closed in order, still running, or died, if its process ended without
-    closing it.
+    """The state of one chain. `ended`: whether the chain was closed in order, is still being written, or died
+    because its process ended without closing it.
 
-    `lost`: records that could not be written, according to the chain, and `reason` the cause (such as a full disk).
-    `missed`: messages lost before the Auditor could process them. `begun`, `last`: times of its first and last
-    record.
+    `lost`: the number of records that, according to the chain, could not be written. `reason` is the cause, such as
+    a full disk. `missed`: the number of messages that were lost before the Auditor could process them. `begun`,
+    `last`: the times of its first and of its last record.
     """
 
     chain: str
@@ -67,7 +67,7 @@ class ChainState:
     last: datetime = _BEGINNING
 
     def may_miss(self, at: datetime) -> bool:
-        """Check whether a message of that time may be missing in this chain although no record was removed."""
+        """Return whether a message of that time may be missing in this chain although no record was removed."""
         if self.ended == "closed" and not (self.lost or self.missed):
             return False
         return self.begun <= at and (self.ended == "running" or at <= self.last + LAG)
@@ -75,7 +75,8 @@ class ChainState:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """The position of another machine's anchors as recorded in these chains: a line number and its hash."""
+    """The position of another machine's anchors that these chains have recorded. It is the number of a line, and
+    the hash of that line."""
 
     machine: str
     number: int
@@ -84,10 +85,10 @@ class Witnessed:
 
 @dataclass(slots=True)
 class Verification:
-    """The result of a verification: all checked chains, and all problems, in order.
+    """The result of a verification. It has all chains that were checked, and all problems, in order.
 
-    `head`: the head of the anchors. If the user saves it elsewhere, replacing the whole home by an older copy can
-    be detected.
+    `head`: the head of the anchors. If the user saves this head elsewhere, it can be noticed that the whole home
+    was replaced by an older copy.
     """
 
     chains: list[ChainState] = field(default_factory=list[ChainState])
@@ -98,12 +99,13 @@ class Verification:
 
     @property
     def sound(self) -> bool:
-        """Return whether no problem was found. A process that died is not a problem of the log."""
+        """Return whether no problem was found. It is no problem of the log that a process has died."""
         return not self.problems
 
     @property
     def unrecorded(self) -> int:
-        """Return the number of records and messages that the chains declare as lost. These were not removed."""
+        """Return the number of records and messages that, according to the chains, were lost. No one removed
+        these."""
         return sum(chain.lost + chain.missed for chain in self.chains)
 
     def add(self, file: Path, line: int | None, what: What, detail: str) -> None:
@@ -114,7 +116,8 @@ class Verification:
 
 @dataclass(slots=True)
 class _Anchored:
-    """The anchors of one chain: hashes by record count, the last event, and the time of the last anchor."""
+    """The anchors of one chain. They have the hashes by number of records, the last event, and the time of the last
+    anchor."""
 
     heads: dict[int, str] = field(default_factory=dict[int, str])
     last: str = ""
@@ -123,7 +126,7 @@ class _Anchored:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A head of the anchors that was recorded elsewhere, and must still exist."""
+    """A head of the anchors that was recorded elsewhere. It must still be in the file."""
 
     who: str
     count: int
@@ -133,13 +136,13 @@ class _Seen:
 def verify(
     directory: Path, tasks: Path, read: Read = bool, *, noted: Head | None = None, copy: bool = False
 ) -> Verification:
-    """Verify all chains in `directory`, its anchors, and the task logs below `tasks`. Raises OSError.
+    """Verify all chains in `directory`, the anchors there, and the task logs below `tasks`. Raises OSError.
 
-    `read` is called with the number of bytes read. `noted`: a head of the anchors that the user has saved
-    elsewhere. `copy`: if true, the files are a copy sent by another machine. It has no statistics, and may lack the
-    latest anchors, because these are sent after the chains.
+    `read` is called with the number of bytes that were read. `noted`: a head of the anchors that the user saved
+    elsewhere. `copy`: true if the files are a copy that another machine has sent. Such a copy has no statistics. It
+    may lack the latest anchors, because these are sent after the chains.
 
-    An unreadable chain or task log is reported as a problem, and the others are still checked.
+    A chain or task log that cannot be read is reported as a problem, and the others are checked nevertheless.
     """
     found, logs, seen = Verification(), Logged(), list[_Seen]()
     heads, anchored = _anchors(directory, found)
@@ -156,7 +159,7 @@ def verify(
             path = directory / f"audit-{chain}.jsonl"
             found.add(path, None, "missing", f"the anchors know {max(known.heads, default=0)} records of it")
     if not copy:
-        # Read again, because a process may have begun or closed its chain since.
+        # This is read again, because a process may have begun or closed its chain since.
         heads, anchored = _anchors(directory, Verification())
         _unanchored(directory, found.chains, anchored, found)
         seen += _seen_by_statistics(directory)
@@ -174,9 +177,10 @@ def verify(
 
 
 def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, found: Verification) -> None:
-    """Report ended tasks that no chain has recorded, because the audit log was removed or is an older copy.
+    """Report ended tasks that no chain has recorded. The reason is that the audit log was removed or is an older
+    copy.
 
-    `retired`: the time up to which old chains were removed.
+    `retired`: the time before which old chains were removed.
     """
     unknown = [
         task
@@ -194,10 +198,10 @@ def _unaudited(directory: Path, tasks: Path, logs: Logged, retired: datetime, fo
 
 
 def _ended(tasks: Path) -> Iterator[tuple[str, datetime]]:
-    """Yield each task whose log ends with a result, and the time of its end."""
+    """Yield each task whose log ends with a result, together with the time of the end."""
     for path in tasks.glob("*/log*.jsonl"):
         if not path.is_file():
-            # If a chain has anchored it, it is reported as missing.
+            # if a chain has anchored it, it is reported as missing
             continue
         with open_for_reading(path) as (descriptor, size):
             line = last_line(descriptor, size) or b""
@@ -214,8 +218,8 @@ def _object(text: bytes) -> Mapping[str, object]:
 
 
 def _time_of(fields: Mapping[str, object]) -> datetime:
-    """Return the time of a record. If it has none, return the latest possible time, so that it never counts as
-    retired."""
+    """Return the time of a record. If the record has none, return the latest possible time, so that the record
+    never counts as retired."""
     try:
         return datetime.fromisoformat(str(fields.get("at")))
     except ValueError:
@@ -228,7 +232,8 @@ def _unanchored(
     for state in states:
         known = anchored.get(state.chain)
         if known is None and state.records <= 1:
-            # The disk was full, or its process died, before it was anchored. It has only the opening record.
+            # The disk was full, or the process died, before the chain was anchored. It contains only the opening
+            # record.
             continue
         if known is None:
             path = directory / f"audit-{state.chain}.jsonl"
@@ -242,7 +247,7 @@ def _unanchored(
 
 
 def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict[str, _Anchored]]:
-    """Return the anchors' own heads by count, and the anchored heads of each chain."""
+    """Return the heads of the anchors file by number of lines, and the heads of each chain that it contains."""
     path = directory / ANCHORS
     anchored: dict[str, _Anchored] = defaultdict(_Anchored)
     heads: dict[int, str] = {0: NOTHING}
@@ -264,13 +269,14 @@ def _anchors(directory: Path, found: Verification) -> tuple[dict[int, str], dict
 
 
 def _seen_by_statistics(directory: Path) -> list[_Seen]:
-    """Return the head of the anchors recorded in the statistics."""
+    """Return the head of the anchors that the statistics contain."""
     path = directory / STATS
     return _seen_in(_object(path.read_bytes()), "the statistics") if path.exists() else []
 
 
 def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
-    """Return the head of the anchors in a chain's first record or in the statistics, if there is one."""
+    """Return the head of the anchors that the first record of a chain, or the statistics, contain. Return None if
+    there is none."""
     anchors = record.get("anchors")
     fields = cast("dict[str, object]", anchors) if isinstance(anchors, dict) else {}
     count = fields.get("count")
@@ -280,7 +286,8 @@ def _seen_in(record: Mapping[str, object], who: str) -> list[_Seen]:
 def _against_heads(
     seen: _Seen, anchors: Path, heads: Mapping[int, str], found: Verification, *, may_end: bool
 ) -> None:
-    """Compare a recorded head of the anchors with the file. `may_end`: the latest anchors may be missing."""
+    """Compare a recorded head of the anchors with the anchors file. `may_end`: true if the latest anchors may be
+    missing in the file."""
     there = max(heads)
     if seen.count > there and not may_end:
         found.add(anchors, there + 1, "cut", f"{seen.who} saw {seen.count} anchors, {there} are there")
@@ -311,7 +318,7 @@ def _chain(
             continue
         if heads.get(link.number, link.hash) != link.hash:
             found.add(each.file, each.line, "changed", f"record {link.number} is not the one that was anchored")
-            # All later records were rewritten with it, so they are not reported again.
+            # All later records were rewritten together with this one, so they are not reported again.
             heads.clear()
         _take(each, link, state, logs, seen, found)
     state.torn = walk.torn
@@ -366,7 +373,8 @@ def _take(
 
 
 def _lost(fields: Mapping[str, object], state: ChainState) -> None:
-    """Add the records that the chain declares as lost. The closing record has the total."""
+    """Add up the records that, according to the chain, were lost. The closing record contains their total
+    number."""
     if fields.get("type") == "closed":
         state.ended = "closed"
         count = fields.get("lost", 0)
@@ -378,10 +386,10 @@ def _lost(fields: Mapping[str, object], state: ChainState) -> None:
 
 
 def _against_anchors(state: ChainState, walk: Walk, last: Path, anchored: _Anchored, found: Verification) -> None:
-    """Report a chain that ends before its last anchor, or whose closing record is missing."""
+    """Report a chain that ends before its last anchor, or that has no closing record."""
     end, most = walk.last, max(anchored.heads, default=0)
     if end is not None and end.sound is None:
-        # The walk has already reported this line as changed.
+        # the walk has already reported that this line was changed
         return
     if walk.most < most:
         place = end.line + 1 if end else 1

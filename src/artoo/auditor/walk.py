@@ -1,6 +1,6 @@
 """Iterate over the lines of one chain, and check number and hash of each against the previous line.
 
-Only two lines are in memory at a time.
+Only two lines are in memory at the same time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artoo.auditor.files import lines_of
 What = Literal["changed", "removed", "cut", "missing", "added"]
 Report = Callable[[Path, int | None, What, str], None]
 Read = Callable[[int], object]
-"""Callback with the number of bytes read since the last call. It must be fast and never raise."""
+"""Called with the number of bytes that were read since the last call. It must be fast and never raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class Placed:
 
     @property
     def sound(self) -> Link | None:
-        """Return the link, if its own hash is correct."""
+        """Return the link if its hash is correct. Otherwise return None."""
         return self.link if self.link is not None and self.link.sound else None
 
 
 class Walk:
-    """Iterates once over the lines of a chain's files in order, and reports the first line that breaks the chain.
+    """Iterates once over the lines of a chain's files, in order. The first line that breaks the chain is reported.
 
-    Afterwards `torn` tells whether the last line is unfinished, `last` is the last whole line, and `most` is the
-    highest record number.
+    Afterwards `torn` says whether the last line is incomplete, `last` is the last complete line, and `most` is the
+    highest number of a record.
     """
 
     def __init__(self, parts: Sequence[Path], report: Report, read: Read = bool) -> None:
@@ -48,13 +48,13 @@ class Walk:
         self._report = report
         self._read = read
         self._head: Head | None = Head()
-        """The head that the next line must follow. None after the chain is broken."""
+        """The head that the next line must follow. It is None after the chain was broken."""
 
     def __iter__(self) -> Iterator[Placed]:
         for path in self._parts:
             for number, (line, whole) in enumerate(lines_of(path), 1):
                 self._read(len(line) + 1)
-                # The last line may be unfinished while its process is running, which is not damage.
+                # The last line may be incomplete while its process is running, which is no damage.
                 if not whole:
                     self.torn = True
                     continue
@@ -67,7 +67,7 @@ class Walk:
                 yield placed
 
     def _after(self, each: Placed, head: Head) -> Head | None:
-        """Return the head after this line. If the line does not follow `head`, report this and return None."""
+        """Return the head after this line. If the line does not follow `head`, report that and return None."""
         link, due = each.sound, head.count + 1
         if link is None:
             self._report(each.file, each.line, "changed", "its hash is not that of what it says")

@@ -1,6 +1,6 @@
 """Apply all invariants to every message, with the limits on memory and on findings of a task.
 
-No I/O. Reference: SPEC section 7.
+The module does no input or output. Reference: SPEC section 7.
 
 watch = Watch()
 for envelope in stream:
@@ -27,23 +27,25 @@ from artoo.contracts.solution import FinalResult
 from artoo.ports.spool import Gap
 
 Recall = Callable[[str], Iterable[Envelope]]
-"""Returns all earlier messages of a task that is resumed in this process."""
+"""Returns all earlier messages of a task that was resumed in this process."""
 
 _LONGEST = 500
-"""Maximum number of characters of a finding's text."""
+"""Maximum number of characters of the text of a finding."""
 
 _MOST_DANGLING = 256
 
 _LATE = frozenset({"RoleFailure", "Interrupt", "ConfirmationAnswer", "ConfirmationRequest", "TaskResumed"})
-"""Kinds with receivers that may arrive just after the end, because their sender could not know of it."""
+"""Kinds of messages that may arrive just after the end of a task, because their sender could not know of the
+end."""
 
 _LATE_WHEN_HALTED = frozenset({"ReplanRequest", "ExecutionResult", "SubTaskOutcome", "Joined", "OutcomeSummary"})
-"""Kinds that may arrive late if work was stopped and R7 did not wait for them."""
+"""Kinds of messages that may arrive late if work was stopped and the solver (R7) did not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchLimits:
-    """Memory limits. Messages and tasks beyond them are counted in `Watch.forgotten`, and checked less strictly."""
+    """Limits on the use of memory. Messages and tasks beyond the limits are counted in `Watch.forgotten`. They are
+    checked less strictly."""
 
     open_tasks: int = 512
     ended_tasks: int = 512
@@ -53,11 +55,11 @@ class WatchLimits:
 
 
 class Watch:
-    """Applies every invariant to every message. Use from one thread only.
+    """Applies every invariant to every message. It must be used in one thread only.
 
-    `recall` returns the earlier messages of a resumed task; without it, such a task is judged only by the messages
-    seen. `drift` holds the long-run figures of the roles. An invariant that raises an error is reported and then
-    disabled.
+    `recall` returns the earlier messages of a resumed task. Without it, such a task is judged only by the messages
+    that were seen. `drift` contains the long-run figures of the roles. If an invariant raises an error, this is
+    reported, and the invariant is no longer applied.
     """
 
     def __init__(
@@ -76,13 +78,13 @@ class Watch:
         self._ended: OrderedDict[str, TaskNotes] = OrderedDict()
         self._nobody = TaskNotes("", partial=True, seen=1)
         self._lost: dict[str, None] = {}
-        """Open tasks whose notes were dropped, oldest first."""
+        """Open tasks on which the notes were dropped, oldest first."""
         self._held = 0
-        """Number of message ids remembered, over all tasks."""
+        """Number of message ids that are remembered, over all tasks."""
         self.forgotten = 0
         """Number of messages and tasks that did not fit into memory."""
         self.withheld = 0
-        """Number of findings beyond the limit of their task."""
+        """Number of findings above the limit of their task."""
         self._sort()
 
     def _sort(self) -> None:
@@ -99,7 +101,7 @@ class Watch:
         return len(self._tasks)
 
     def observe(self, envelope: Envelope) -> Sequence[Finding]:
-        """Return the findings for this message, in the context of earlier messages."""
+        """Return the findings about this message, by what is known from earlier messages."""
         found: list[Finding] = []
         payload, task_id = envelope.payload, envelope.task_id
         if isinstance(payload, TaskResumed):
@@ -120,7 +122,8 @@ class Watch:
         return found
 
     def gap(self, gap: Gap, at: datetime) -> Sequence[Finding]:
-        """Report lost messages. From now on, missing messages of the affected tasks prove nothing."""
+        """Report that messages were lost. From now on, it proves nothing if a message of the affected tasks is
+        missing."""
         affected = [task_id for task_id, _ in gap.by_task]
         everything = not affected or "" in affected
         for task in self._tasks.values() if everything else filter(None, map(self._tasks.get, affected)):
@@ -187,7 +190,7 @@ class Watch:
             self._forget_oldest(self._ended or self._tasks)
 
     def _forget_oldest(self, tasks: dict[str, TaskNotes]) -> None:
-        """Drop the notes of the task that began or ended first. If it continues, its notes are incomplete."""
+        """Drop the notes on the task that began or ended first. If the task continues, its notes are incomplete."""
         oldest = next(iter(tasks))
         self._forget(tasks.pop(oldest))
         if tasks is self._tasks:
@@ -203,7 +206,7 @@ class Watch:
             notes.partial = True
 
     def _end(self, task_id: str) -> None:
-        """Keep only the notes on an ended task that are needed to judge late messages."""
+        """Keep only those notes on an ended task that are needed to judge late messages."""
         was = self._tasks.pop(task_id, None)
         if was is not None:
             rest = TaskNotes(task_id, was.kinds, was.partial, was.seen, was.found, was.latest, halted=was.halted)
@@ -214,7 +217,7 @@ class Watch:
     # --- after the end --------------------------------------------------------------------------------------
 
     def _late(self, envelope: Envelope, notes: TaskNotes, found: list[Finding]) -> None:
-        """Judge a message of an ended task. Records may still arrive, but control messages may not."""
+        """Judge a message of a task that has ended. Records may still arrive, but control messages must not."""
         kind = envelope.kind
         route = ROUTES.get(kind)
         late = kind in _LATE or (notes.halted and kind in _LATE_WHEN_HALTED)
@@ -232,7 +235,8 @@ class Watch:
     # --- resumed tasks --------------------------------------------------------------------------------------
 
     def _resume(self, envelope: Envelope, resumed: TaskResumed, found: list[Finding]) -> TaskNotes:
-        """Rebuild the notes of a resumed task from its earlier messages, except the dropped ones."""
+        """Make the notes on a resumed task again from its earlier messages, except those that are no longer
+        valid."""
         earlier = self._earlier(envelope, found)
         task_id = envelope.task_id
         self._lost.pop(task_id, None)
@@ -243,7 +247,7 @@ class Watch:
             notes.partial, notes.seen = True, 1
             return notes
         dropped = set(resumed.dropped)
-        # A task may be resumed repeatedly, so messages dropped by earlier resumptions are excluded too.
+        # A task may be resumed several times, so messages that earlier resumptions dropped are left out too.
         for message in earlier:
             if isinstance(message.payload, TaskResumed):
                 dropped.update(message.payload.dropped)

@@ -22,7 +22,7 @@ MOST_TASKS = 10_000
 _STEADY = 1e-9
 _ANSWERS = "answers "
 _OF_THE_SOLVER = (StoppedBy.COST, StoppedBy.DIVERGENCE, StoppedBy.REPLANS)
-"""Endings after unsuccessful replanning: the direction was wrong, or the budget misjudged (Appendix C)."""
+"""Endings after replanning without success. The direction was wrong, or the budget was misjudged (Appendix C)."""
 
 _LISTS: dict[Nature, str] = {
     "violation": "boundary_violations",
@@ -34,7 +34,8 @@ _LISTS: dict[Nature, str] = {
 
 @dataclass(slots=True)
 class Window:
-    """The counts since `start`. Bounded in size, with plain JSON values, so that it can be stored directly."""
+    """The counts since the time `start`. Its size is limited, and it contains plain JSON values, so that it can be
+    stored directly."""
 
     start: datetime
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -43,7 +44,7 @@ class Window:
 
     @property
     def empty(self) -> bool:
-        """Return whether the window has no events."""
+        """Return whether nothing was counted in the window."""
         return not self.counts and not self.tasks
 
     def observe(self, envelope: Envelope) -> None:
@@ -84,7 +85,7 @@ class Window:
                 return
 
     def add(self, finding: Finding) -> None:
-        """Count one finding and list it if there is room."""
+        """Count one finding, and list it if there is room."""
         self.counts[f"found {finding.nature}"] += 1
         if finding.accountable is not None:
             self.counts[f"{_ANSWERS}{finding.accountable}"] += 1
@@ -94,12 +95,12 @@ class Window:
             listed.append(f"{finding.rule}: {finding.what}{place}")
 
     def lost(self, count: int) -> None:
-        """Count messages that the Auditor itself has missed."""
+        """Count messages that the Auditor itself did not get."""
         self.counts["lost"] += count
         self.counts[f"{_ANSWERS}{Role.AUDITOR}"] += 1
 
     def merge(self, other: Window) -> None:
-        """Add another window, of another process or of this process before a restart."""
+        """Add another window. It may be of another process, or of this process before a restart."""
         self.start = min(self.start, other.start)
         self.counts.update(other.counts)
         for task, distances in other.tasks.items():

@@ -22,16 +22,17 @@ from artoo.disk.whole import write_durably
 logger = logging.getLogger(__name__)
 
 BORROWED = "borrowed"
-"""Folder below the home for copied agent folders. It may be removed at any time."""
+"""The folder below the home for copies of agents' folders. It may be deleted at any time."""
 LONGEST = 200_000
-"""Maximum number of characters of a file of which a copy is stored."""
+"""Maximum number of characters of a file that is copied to the store."""
 
 
 class AgentFiles(Stored):
     """The copies of agents' files in a shared store. Every method raises ActivityStoreError."""
 
     async def keep(self, agent: str, files: Mapping[str, str]) -> None:
-        """Update the store's copies to the files in the folder on this machine. Unchanged files are not written."""
+        """Update the copies in the store to match the files in the folder on this machine. Files that are unchanged
+        are not written."""
         hashes = {file: hashlib.sha256(text.encode()).hexdigest() for file, text in files.items()}
         if changed := hashes.items() - (await self._hashes(agent)).items():
             await self._keep(agent, {file: (sha256, files[file]) for file, sha256 in changed})
@@ -49,12 +50,12 @@ class AgentFiles(Stored):
 
     @reads
     def of(self, reading: Reading, agent: str) -> dict[str, str]:
-        """Return the stored files of an agent: file name to content."""
+        """Return the stored files of an agent, which are the contents by file name."""
         rows = reading.all("SELECT file, content FROM agent_files WHERE agent = ?", (agent,))
         return {row["file"]: row["content"] for row in rows}
 
     async def lend(self, folder: AgentFolder, accepted: str | None) -> None:
-        """Send copies of an agent's files to the store, if its identity is the accepted one.
+        """Send copies of an agent's files to the store, if the agent's identity is the accepted one.
 
         Raises ActivityStoreError.
         """
@@ -69,15 +70,15 @@ class AgentFiles(Stored):
             except (OSError, UnicodeDecodeError) as error:
                 logger.warning("%s of agent %s is not in the store: %s", name, folder.name, error)
         text = found.get(IDENTITY)
-        # Only the accepted identity may reach other machines.
+        # Only an accepted identity may get to other machines.
         if text is None or _sha256(text) != accepted:
             return
         await self.keep(folder.name, {name: text for name, text in found.items() if len(text) <= LONGEST})
 
     async def borrow(self, home: Path, records: Sequence[AgentRecord]) -> FoundAgents:
-        """Write the stored copies of accepted agents to folders below the home, and return these folders.
+        """Write the stored copies of accepted agents' files to folders below the home. Return these folders.
 
-        Raises ActivityStoreError, and ConfigurationError if the folders cannot be written.
+        Raises ActivityStoreError. Raises ConfigurationError if the folders cannot be written.
         """
         agents: list[AgentFolder] = []
         problems: list[str] = []

@@ -1,14 +1,15 @@
 """The bundle format of a change set for another machine, with its limits on bytes and paths.
 
-A packed change set can be reviewed and applied on the other machine.
+In this format, a change set can be reviewed and applied on another machine.
 
     one line of JSON: the manifest ─┬─ the contents of its files, one after another, in the manifest's order
 
-Paths are relative to the project or to the output folder. A bundle contains node types, contents, modes and the
-digests of replaced files, but no owners, inodes or attributes. The other machine unpacks it into a workspace as if
-the task had worked there. It compares each path's state before the task with its own files. If they are equal, the
-base of the workspace is the local file, and the new file gets the local owner and mode, except for mode bits that
-the task changed. Otherwise the base is the state before the task, so that settlement reports a conflict as usual.
+Paths are relative to the project or to the output folder. A bundle contains the types of paths, contents, modes,
+and the digests of files that are replaced. It contains no owners, inodes or attributes. The other machine unpacks
+the bundle into a workspace. The result is the same as if the task had worked there. For each path, it compares the
+state before the task with its own file. If they are equal, the base in the workspace is the local file. The new
+file gets the local owner and mode, except for the bits of the mode that the task has changed. If they are not
+equal, the base is the state before the task, so that settlement reports a conflict as usual.
 """
 
 from __future__ import annotations
@@ -37,23 +38,26 @@ from artoo.workspace.git.layout import PathPurpose, part_of
 from artoo.workspace.settlement.service import Settlement
 
 MOST_BYTES = 64 << 20
-"""Bytes of the contents of one bundle: it passes through the store's database."""
+"""Maximum number of bytes of the contents in one bundle, because the bundle passes through the database of the
+store."""
 MOST_PATHS = 20_000
 MOST_MANIFEST = 32 << 20
-"""Maximum length in bytes of the manifest's line."""
+"""Maximum number of bytes of the line with the manifest."""
 _CHUNK = 1 << 20
 _LATEST = (1 << 63) - 1
-"""The latest modification time, in nanoseconds since the epoch, that file systems can store."""
+"""The latest modification time that file systems can store, in nanoseconds since the epoch."""
 
 Where = Literal["project", "workspace"]
 
 
 class StaysHere(SandboxError):
-    """The change set cannot be used on another machine, or is too large for the store. The message says why."""
+    """Raised if a change set cannot be used on another machine, or is too large for the store. The message says
+    why."""
 
 
 class PathState(BaseModel):
-    """The state of one path. `mode`: permission bits. `size`: in bytes. `target`: a link's target, printable."""
+    """The state of one path. `mode`: the permission bits. `size`: in bytes. `target`: the target of a link,
+    printable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -66,7 +70,8 @@ class PathState(BaseModel):
 
 
 class Item(BaseModel):
-    """One changed path (printable, relative to `where`): its state before and after the task. None means absent."""
+    """One path that was changed (printable, relative to `where`), with its state before the task and after it. None
+    means that the path does not exist."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -77,7 +82,7 @@ class Item(BaseModel):
 
 
 class BundleManifest(BaseModel):
-    """All items of a change set, in path order within each place."""
+    """All items of a change set, ordered by path within each place."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -86,7 +91,7 @@ class BundleManifest(BaseModel):
 
     @property
     def contents(self) -> tuple[Item, ...]:
-        """Return the items whose bytes follow the manifest, in their order."""
+        """Return the items whose contents follow the manifest, in their order."""
         return tuple(item for item in self.items if item.now is not None and item.now.node is Node.FILE)
 
 
@@ -96,11 +101,11 @@ _CARRIED = (Node.FILE, Node.DIRECTORY, Node.LINK)
 
 
 def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> BundleManifest:
-    """Write the bundle of the change set that was just reviewed. Blocking.
+    """Write the bundle of the change set that was reviewed just before. Blocking.
 
-    Git's own files are packed as plain files, and git on the other machine reads them when the change set is
-    settled. Raises StaysHere if the change set cannot be sent to another machine, SandboxError if it cannot be
-    read, OSError (full disk).
+    Git's own files are packed as plain files. On the other machine, git reads them when the change set is settled.
+    Raises StaysHere if the change set cannot be sent to another machine. Raises SandboxError if it cannot be read,
+    and OSError if the disk is full.
     """
     if reviewed.all_conflicts:
         first = reviewed.all_conflicts[0]
@@ -123,7 +128,7 @@ def pack(settlement: Settlement, reviewed: ChangeSet, into: BinaryIO) -> BundleM
 
 
 def _is_local(effect: Effect) -> bool:
-    """Check whether a path is one of git's reflogs and scratch files, which belong to one clone."""
+    """Return whether a path is a reflog or a scratch file of git, which belongs to one clone only."""
     _, found, inner = os.fsdecode(effect.path).partition("/.git/")
     if not found:
         return False
@@ -135,7 +140,7 @@ def _is_local(effect: Effect) -> bool:
 
 
 def _item(effect: Effect, roots: Roots) -> Item:
-    """Describe one change. Raises StaysHere when it means nothing among another machine's files."""
+    """Describe one change. Raises StaysHere if the change has no meaning for the files of another machine."""
     where, relative = _placed(effect.path, roots, effect.shown)
     for state in (effect.before, effect.after):
         if state is not None and state.node not in _CARRIED:
@@ -148,7 +153,8 @@ def _item(effect: Effect, roots: Roots) -> Item:
 
 
 def _placed(path: bytes, roots: Roots, shown: str) -> tuple[Where, str]:
-    """Return the inner one of project and output folder that holds the path, and the path relative to it."""
+    """Return the project or the output folder that contains the path (the inner one), and the path relative to
+    it."""
     places: list[tuple[Where, Path]] = [("project", roots.project), ("workspace", roots.workspace)]
     for where, root in sorted(places, key=lambda one: -len(one[1].parts)):
         above = os.fsencode(root) + b"/"
@@ -158,7 +164,7 @@ def _placed(path: bytes, roots: Roots, shown: str) -> tuple[Where, str]:
 
 
 def _require_plain(before: NodeState | None, after: NodeState, shown: str) -> None:
-    """Raise StaysHere if the task gave the path another owner or other attributes."""
+    """Raise StaysHere if the task has given the path another owner or other attributes."""
     owners = {os.geteuid()} if before is None else {os.geteuid(), before.uid}
     if after.uid not in owners:
         raise StaysHere(f"{shown} gets another owner")
@@ -178,7 +184,7 @@ def _known(state: NodeState, sha256: str | None) -> PathState:
 
 
 def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
-    """Copy the content from the workspace; it must be exactly `size` bytes."""
+    """Copy the content from the workspace. It must have exactly `size` bytes."""
     try:
         with open(os.open(effect.source, FILE_FLAGS), "rb") as file:
             written = sum(into.write(piece) for piece in iter(lambda: file.read(_CHUNK), b""))
@@ -191,7 +197,8 @@ def _copy(effect: Effect, size: int, into: BinaryIO) -> None:
 # --- reading ------------------------------------------------------------------------------------------------------
 
 _DEEPEST = 128
-"""Maximum depth of directories. No real project needs more, and creating nested directories is quadratic."""
+"""Maximum depth of directories. No real project needs more, and the time to make nested directories grows with the
+square of the depth."""
 
 
 def unpack(
@@ -202,11 +209,12 @@ def unpack(
     *,
     to_look: bool = True,
 ) -> None:
-    """Replace the contents of the workspace by the bundle. The caller must hold its lock. Blocking.
+    """Replace the contents of the workspace by those of the bundle. The caller must hold its lock. Blocking.
 
-    `covered`: the real directories that get an upper directory; they contain project and output folder. `to_look`:
-    if true, the workspace is marked as unpacked for review only. Raises SandboxError if the bundle is unreadable or
-    has paths outside these directories, and OSError (full disk). After an error the workspace is empty.
+    `covered`: the real directories that get an upper directory. They contain the project and the output folder.
+    `to_look`: true to mark the workspace as unpacked only for a review. Raises SandboxError if the bundle cannot be
+    read or has paths outside of these directories. Raises OSError if the disk is full. After an error the workspace
+    is empty.
     """
     manifest = _manifest_of(source)
     _empty(directory)
@@ -233,14 +241,15 @@ def _manifest_of(source: BinaryIO) -> BundleManifest:
 
 
 def _empty(directory: WorkspaceDirectory) -> None:
-    """Delete everything in a workspace except its lock, which the caller holds. The record is deleted first."""
+    """Delete everything in a workspace except its lock file. The caller holds the lock. The record is deleted
+    first."""
     (directory.base / "workspace.json").unlink(missing_ok=True)
     directory.base.mkdir(mode=0o700, parents=True, exist_ok=True)
     directory.remove_rest()
 
 
 class _Laying:
-    """Fills the upper directories of one workspace. No other process may use them meanwhile."""
+    """Writes into the upper directories of one workspace, which no other process may use meanwhile."""
 
     def __init__(self, directory: WorkspaceDirectory, roots: Roots, covered: tuple[Path, ...]) -> None:
         self._bases: list[Base] = []
@@ -253,7 +262,8 @@ class _Laying:
             (upper.parent / "work").mkdir(mode=0o700, exist_ok=True)
 
     def lay(self, item: Item, source: BinaryIO) -> None:
-        """Write the manifest's next path. `source` is positioned at its content. Raises SandboxError."""
+        """Write the next path of the manifest. `source` is positioned at the content of the path. Raises
+        SandboxError."""
         root, relative = self._find(item)
         path, inner = root / relative, self._tops[root] / relative
         real, digest = _here(path)
@@ -265,7 +275,7 @@ class _Laying:
         if item.now is None:
             if not self._is_gone_already(root, relative):
                 self._make_parents(root, relative)
-                # A character device 0/0 is a whiteout: the overlay shows nothing there.
+                # A character device 0/0 is a whiteout, by which the overlay hides the path.
                 os.mknod(inner, stat.S_IFCHR)
             return
         self._make_parents(root, relative)
@@ -279,12 +289,12 @@ class _Laying:
             self._undressed.append((inner, None, item.now.mode, item.now.mtime_ns))
 
     def base_lines(self) -> list[bytes]:
-        """Return the state of all paths before the task, as the lines of `base.jsonl`."""
+        """Return the states of all paths before the task, as lines of `base.jsonl`."""
         absent = json.dumps({"looked_ns": 0, "absent": self._absent}).encode()
         return [*(base.model_dump_json().encode() for base in self._bases), absent]
 
     def end(self, source: BinaryIO) -> None:
-        """Set owners, modes and times, deepest paths first, because directories may become read-only.
+        """Set owners, modes and times. The deepest paths come first, because directories may become read-only.
 
         Raises SandboxError if the bundle has more bytes than its manifest describes.
         """
@@ -300,7 +310,8 @@ class _Laying:
                     os.utime(inner, ns=(mtime_ns, mtime_ns))
 
     def _find(self, item: Item) -> tuple[Path, str]:
-        """Return the covered directory that contains an item, and the path relative to it. Raises SandboxError."""
+        """Return the covered directory that contains an item, and the path of the item relative to it. Raises
+        SandboxError."""
         raw = path_bytes(item.path)
         if any(part in (b"", b".", b"..") or b"\0" in part for part in raw.split(b"/")):
             raise SandboxError(f"the bundle names {item.path!r}, which leads out of its place")
@@ -313,7 +324,7 @@ class _Laying:
         raise SandboxError(f"the bundle changes {printable(path)}, which no workspace covers here")
 
     def _is_gone_already(self, root: Path, relative: str) -> bool:
-        """Check whether a parent directory is deleted, replaced or absent, so that no whiteout is needed."""
+        """Return whether a parent directory is deleted, replaced or missing, so that no whiteout is needed."""
         for above in _above(relative):
             inner = self._tops[root] / above
             if os.path.lexists(inner) and not _is_directory(inner):
@@ -323,7 +334,7 @@ class _Laying:
         return False
 
     def _make_parents(self, root: Path, relative: str) -> None:
-        """Create a path's parent directories with the metadata of the local ones. Raises SandboxError."""
+        """Make the parent directories of a path, with the metadata of the local ones. Raises SandboxError."""
         for above in _above(relative):
             inner = self._tops[root] / above
             if not os.path.lexists(inner):
@@ -332,7 +343,7 @@ class _Laying:
                 if like is not None and like.is_directory:
                     self._undressed.append((inner, root / above, None, None))
                 else:
-                    # There was a directory when the task ran. Anything else here is a conflict.
+                    # This was a directory when the task ran. If it is anything else here, that is a conflict.
                     known = PathState(node=Node.DIRECTORY, mode=0o755)
                     self._bases.append(_base(root / above, known, like, same=False))
             elif not _is_directory(inner):
@@ -350,14 +361,15 @@ def _is_directory(path: Path) -> bool:
 
 
 def _here(path: Path) -> tuple[NodeState | None, str | None]:
-    """Return the local state of a path, without following links, and the sha256 if it is a readable file."""
+    """Return the state of a local path, without following links. If it is a file that can be read, also return its
+    sha256."""
     with Walker() as walker:
         state = walker.read(str(path))
         return state, None if state is None else walker.digest(str(path), state)
 
 
 def _is(real: NodeState | None, digest: str | None, known: PathState | None) -> bool:
-    """Check whether the local path has the state `known`."""
+    """Return whether the local path has the state `known`."""
     if real is None or known is None or real.node is not known.node:
         return False
     if real.node is Node.LINK:
@@ -390,7 +402,8 @@ def _put(inner: Path, now: PathState, source: BinaryIO) -> None:
 
 
 def _look_like(inner: Path, real: Path) -> None:
-    """Copy owner, mode, attributes and time from the user's file. Without permission the owner is not changed."""
+    """Copy owner, mode, attributes and time from the file of the user. If this user may not change the owner, it
+    stays."""
     seen = real.lstat()
     with suppress(PermissionError):
         os.chown(inner, seen.st_uid, seen.st_gid, follow_symlinks=False)

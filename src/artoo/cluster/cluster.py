@@ -27,12 +27,14 @@ from artoo.store.connecting import MOST_CONNECTIONS
 from artoo.store.postgres import PostgresEngine
 
 PATIENCE_SECONDS = 20.0
-"""How long a command waits for a store that cannot be reached. `artoo serve` waits without a limit."""
+"""Number of seconds that a command waits for a store that cannot be reached. `artoo serve` waits without a
+limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The services of a shared database. `machine`: this machine's name. `exchange` fetches others' change sets."""
+    """The services of this machine for a shared database. `machine`: this machine's name. `exchange` fetches the
+    change sets of other machines."""
 
     machine: str
     database: Database
@@ -44,7 +46,7 @@ class Cluster:
 
 
 async def open_shared(config: Config, address: StoreAddress, lasting: Tell | None = None) -> Database:
-    """Open the database in the store for this machine. Raises the errors of `open_store`."""
+    """Open the database in the store on behalf of this machine. Raises the errors of `open_store`."""
     holder = this_process(await asyncio.to_thread(machine_name, config.home.resolve()))
     return await open_store(address, holder=holder, lasting=lasting)
 
@@ -58,9 +60,11 @@ async def open_store(
     clock: Clock | None = None,
     most: int = MOST_CONNECTIONS,
 ) -> Database:
-    """Open the database in the store. `clock`: if None, the clock of the store is used, as several machines need.
+    """Open the database in the store. If `clock` is None, the clock of the store is used, which is needed if there
+    are several machines.
 
-    Raises ConfigurationError (store not set up, or another schema) and StoreAway.
+    Raises ConfigurationError if the store is not set up or has another schema, and StoreAway if it cannot be
+    reached.
     """
     engine = PostgresEngine(address, failed, waiting=min(patience, PATIENCE_SECONDS), refusing=0.0, most=most)
     listen = partial(Listener, address, holder)
@@ -82,7 +86,7 @@ def cluster_of(
     submissions: Submissions,
     projects: Projects,
 ) -> Cluster:
-    """Build the cluster's services for this machine."""
+    """Build the services of this machine for the shared database."""
     differences, workspace = Differences(database), config.workspace_path
     return Cluster(
         machine=machine,

@@ -1,6 +1,6 @@
 """Send this home's submitted change sets to the store, and review and apply those of other machines.
 
-While another machine's change set is reviewed, it is unpacked into a workspace over this machine's files.
+While a change set of another machine is reviewed, it is unpacked into a workspace over the files of this machine.
 
     workspace of the board task ── packed ──► store ── unpacked ──► a workspace here, as if the task had worked here
     on the machine that made it                     reviewed, applied and undone as any other; deleted afterwards
@@ -38,12 +38,14 @@ from artoo.workspace.settlement.service import opened as opened_workspace
 logger = logging.getLogger(__name__)
 
 LONGEST_REVIEW = 2_000_000
-"""Maximum number of characters of a review sent with a change set. Longer ones are shown only on their machine."""
+"""Maximum number of characters of a review that is sent with a change set. A longer review is shown only on its own
+machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The exchange of change sets of one home. `_machine`: this machine's name. `_workspace`: its output folder."""
+    """Exchanges the change sets of one home with other machines. `_machine`: this machine's name. `_workspace`: its
+    output folder."""
 
     _board: Board
     differences: Differences
@@ -54,15 +56,16 @@ class Exchange:
     _address: StoreAddress
 
     def is_elsewhere(self, task: BoardTask) -> bool:
-        """Check whether the latest submission was made on another machine."""
+        """Return whether the latest submission was made on another machine."""
         return task.made_on not in ("", self._machine)
 
     async def kept(self, task: BoardTask) -> Kept | None:
-        """Return the store's record of the task's latest submission."""
+        """Return the store's record of the latest submission of a task."""
         return await self.differences.of(task.id, task.submission)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the task's latest submitted work, from any machine. None if missing or unreadable."""
+        """Return the evidence of a task's latest submission, whichever machine made it. Return None if it is
+        missing or cannot be read."""
         if not self.is_elsewhere(task):
             return await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
         kept = await self.kept(task)
@@ -71,7 +74,8 @@ class Exchange:
         return None
 
     async def review(self, task: BoardTask) -> Review | None:
-        """Return a submission's review as it was on its own machine. None if missing or unreadable."""
+        """Return the review of a submission as its own machine made it. Return None if it is missing or cannot be
+        read."""
         kept = await self.kept(task)
         with suppress(ValidationError):
             return None if kept is None else Review.model_validate_json(kept.review)
@@ -80,15 +84,15 @@ class Exchange:
     # --- to the store -------------------------------------------------------------------------------------------
 
     async def send(self, task: BoardTask) -> None:
-        """Send this machine's submission to the store, or the reason why it cannot leave this machine.
+        """Send a submission of this machine to the store. If it cannot leave this machine, send the reason.
 
-        A submission is sent once. Raises ActivityStoreError (a later call sends it then), and SandboxError if the
-        workspace cannot be read now.
+        A submission is sent only once. Raises ActivityStoreError (a later call then sends it). Raises SandboxError
+        if the workspace cannot be read now.
         """
         if task.state is not BoardState.REVIEW or task.made_on != self._machine:
             return
         kept = await self.kept(task)
-        # The upkeep calls this function every minute for all pending submissions.
+        # The upkeep calls this function every minute for all submissions that are pending.
         if kept is not None and (kept.whole or kept.stays):
             return
         work = await asyncio.to_thread(self._submissions.of(task.id, task.submission).work)
@@ -121,7 +125,7 @@ class Exchange:
         await self.differences.whole(task.id, task.submission, sha256)
 
     def _packed(self, task_id: str, parcel: BinaryIO) -> str:
-        """Pack the workspace's changes into `parcel` and return their review as JSON. Raises StaysHere,
+        """Pack the changes of the workspace into `parcel`. Return their review as JSON. Raises StaysHere,
         SandboxError."""
         directory = self._submissions.workspace(task_id)
         gone = "its files are not there any more: they were applied, discarded or have expired"
@@ -147,9 +151,10 @@ class Exchange:
 
     @asynccontextmanager
     async def at_hand(self, task: BoardTask) -> AsyncGenerator[None]:
-        """Unpack another machine's submission into a workspace here while the context is open.
+        """Unpack the submission of another machine into a workspace here, while the context is open.
 
-        Raises ActivityStoreError, and SandboxError if it does not fit or this machine does not have the project.
+        Raises ActivityStoreError. Raises SandboxError if it does not fit the files here, or if this machine does
+        not have the project.
         """
         if not self.is_elsewhere(task):
             yield
@@ -181,9 +186,10 @@ class Exchange:
             await asyncio.to_thread(self._forget_earlier, task)
 
     async def take_over(self, task: BoardTask) -> None:
-        """Replace the task's workspace by another machine's submission, so that an agent can continue it here.
+        """Replace the workspace of a task by the submission of another machine, so that an agent can continue it
+        here.
 
-        If the submission is not available, the workspace is deleted and the work starts from the beginning. Raises
+        If the submission is not available, the workspace is deleted and the work begins anew. Raises
         ActivityStoreError.
         """
         if not self.is_elsewhere(task):
@@ -219,14 +225,14 @@ class Exchange:
             with opened(self._address, "read", ActivityStoreError) as connection:
                 receive(connection, task.id, task.submission, kept.sha256, parcel)
             if directory.exists:
-                # Opening the workspace first finishes an interrupted apply.
+                # When the workspace is opened, an interrupted apply is finished first.
                 with opened_workspace(directory, self._submissions.home):
                     pass
             with directory.locked(PATIENCE_SECONDS):
                 unpack(parcel, directory, roots, covered, to_look=to_look)
 
     def _forget_earlier(self, task: BoardTask) -> None:
-        """Delete this machine's earlier submission, because it is not part of the pending submission."""
+        """Delete an earlier submission of this machine, because it is no part of the pending submission."""
         directory = self._submissions.workspace(task.id)
         if directory.exists:
             with writing(directory.base), directory.locked(PATIENCE_SECONDS):
@@ -243,7 +249,8 @@ class Exchange:
         return Roots(Path(os.path.realpath(Path.home())), workspace, project)
 
     def _put_away(self, task_id: str, submission: int) -> None:
-        """Delete a workspace unpacked only for review, unless an interrupted approval still needs it."""
+        """Delete a workspace that was unpacked only for a review. It is kept if an interrupted approval still needs
+        it."""
         directory = self._submissions.workspace(task_id)
         if not directory.is_brought or self._submissions.of(task_id, submission).noted() is not None:
             return
@@ -254,7 +261,8 @@ class Exchange:
     # --- upkeep -------------------------------------------------------------------------------------------------
 
     async def keep_up(self) -> None:
-        """Send pending submissions, forget those whose files are gone, and delete those applied on other machines.
+        """Send the pending submissions. Forget those whose files no longer exist. Delete those that other machines
+        have applied.
 
         Raises ActivityStoreError.
         """
@@ -279,7 +287,8 @@ class Exchange:
         return self._submissions.workspace(task_id).exists
 
     async def _drop_stale(self, task: BoardTask) -> None:
-        """Delete a local submission that was replaced by another machine's, or whose task is already completed."""
+        """Delete a local submission if one of another machine has replaced it, or if its task is already
+        completed."""
         settled = task.state in (BoardState.COMPLETED, BoardState.ARCHIVED)
         if settled or (task.state is BoardState.REVIEW and self.is_elsewhere(task)):
             await asyncio.to_thread(self._drop, task)
@@ -293,7 +302,7 @@ class Exchange:
 
 
 def _covered(roots: Roots) -> tuple[Path, ...]:
-    """Return project and workspace. If one of them contains the other, only the outer folder is returned."""
+    """Return the project and the workspace. If one of them contains the other, return only the outer one."""
     places = sorted({roots.project, roots.workspace}, key=lambda place: len(place.parts))
     return tuple(
         place for place in places if not any(place != other and place.is_relative_to(other) for other in places)

@@ -1,7 +1,7 @@
 """List the machines that share the database, and store the leases (seats) of agents.
 
-The heartbeat of an agent runs on one machine at a time, which holds the agent's seat. The holder renews the lease.
-If a machine is gone, its leases expire and another machine takes them.
+The heartbeat of an agent runs on only one machine at a time. This machine holds the seat of the agent. The holder
+renews the lease. If a machine fails, its leases expire and another machine takes the seats.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from artoo.agents.storage.monotonic_clock import moment, seconds_us
 from artoo.agents.storage.transaction import Reading, Writing
 
 SEAT_SECONDS = 60.0
-"""Seconds until a seat expires unless it is renewed. Holders should renew three times as often."""
+"""Number of seconds after which a seat expires if it is not renewed. Holders should renew three times as often."""
 
 
 class Seats(Stored):
-    """The seats of agents, as seen by one process. Every method raises ActivityStoreError."""
+    """The seats of all agents, as one process uses them. Every method raises ActivityStoreError."""
 
     @writes
     def take(self, writing: Writing, agent: str) -> bool:
-        """Take or renew the agent's seat. Returns False if another process holds it."""
+        """Take the seat of an agent, or renew it. Returns False if another process holds it."""
         until = writing.steady_us + seconds_us(SEAT_SECONDS)
         row = writing.one("SELECT holder, epoch, lease_us FROM seats WHERE agent = ?", (agent,), hold="wait")
         if row is None:
@@ -42,14 +42,14 @@ class Seats(Stored):
 
     @writes
     def leave(self, writing: Writing, agent: str | None = None) -> None:
-        """Release this process's seat of `agent` (all its seats if None), and notify the other machines."""
+        """Release the seat that this process holds for `agent` (None: all its seats). Notify the other machines."""
         mine = "DELETE FROM seats WHERE holder = ? AND (CAST(? AS text) IS NULL OR agent = ?)"
         if writing.run(mine, (writing.holder, agent, agent)):
             writing.arrived(ANYBODY)
 
     @reads
     def all(self, reading: Reading) -> dict[str, str]:
-        """Return the holder of each seat that has not expired, by agent name."""
+        """Return the holders of all seats that have not expired, by the names of the agents."""
         rows = reading.all(
             "SELECT agent, holder FROM seats WHERE lease_us > ? ORDER BY agent", (reading.steady_us,)
         )
@@ -57,12 +57,12 @@ class Seats(Stored):
 
 
 _WORKER = " (worker)"
-"""Suffix of the version for workers. `artoo status` shows it."""
+"""Suffix of the version in the entry of a worker. `artoo status` shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A home on a machine. `program`: its version of artoo. `projects`: the projects whose tasks it can work on."""
+    """A home on a machine. `program`: the version of artoo. `projects`: the projects on whose tasks it can work."""
 
     id: str
     program: str
@@ -83,7 +83,7 @@ class Machines(Stored):
     def seen(
         self, writing: Writing, machine: str, program: str, projects: Collection[str], *, worker: bool = False
     ) -> None:
-        """Record that a machine is at work. `program`: its version of artoo."""
+        """Record that a machine is active. `program`: the version of artoo."""
         now = writing.steady_us
         row: dict[str, Any] = {"program": program + _WORKER * worker, "last_seen_us": now}
         row["projects"] = json.dumps(sorted(projects), ensure_ascii=False)
@@ -92,7 +92,7 @@ class Machines(Stored):
 
     @reads
     def list(self, reading: Reading) -> tuple[Machine, ...]:
-        """Return the machines ever seen, most recently seen first, at most 1,000."""
+        """Return the machines that were ever seen, the most recent first, at most 1,000."""
         rows = reading.all("SELECT * FROM machines ORDER BY last_seen_us DESC, id LIMIT 1000")
         return tuple(
             Machine(

@@ -1,9 +1,10 @@
 """`artoo store import` and `export`, which copy all tables in one transaction and compare the hashes.
 
-Not copied are arrivals (counters of one database), clock jumps (the store has one clock), seats and machines, and
-the foreign agents that can be written to (the configuration names them at every start). Queue times and leases use
-the home's steady clock in a home and the store's clock in a store. Files of submissions are not moved, so the tasks
-are marked with the machine that has these files.
+Some tables are not copied: arrivals (which are counters of one database), clock jumps (the store has only one
+clock), seats and machines, and the foreign agents to which letters can be written (the configuration names them at
+every start). Queue times and leases are converted. In a home they use the steady clock of the home, and in a store
+the clock of the store. The files of submissions are not moved. The tasks are therefore marked with the machine that
+has these files.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ TEAM = {
     "foreign_pushes": "board_task, id", "foreign_letters": "mail", "dreams": "position", "patrols": "agent, item",
     "events": "sequence", "marks": "name",
 }  # fmt: skip
-"""The team's tables and their sort order for reading. A table comes after the tables that it references."""
+"""The tables of the team, and the columns by which their rows are sorted for reading. A table comes after the
+tables to which it refers."""
 MEMORY = {
     "memory_megrams": "id", "memory_sums": "space, entity, k, epoch, kind", "memory_recalled": "id",
     "memory_worked": "intent, space, entity", "memory_marks": "name", "memory_reports": "id",
@@ -47,9 +49,9 @@ MEMORY = {
 }  # fmt: skip
 
 _BATCH = 5_000
-"""Maximum number of rows held in memory at a time."""
+"""Maximum number of rows that are in memory at the same time."""
 _STEADY = {"queued_us", "lease_us", "until_us", "since_us"}
-"""Columns whose times are of the home's steady clock."""
+"""Columns with times of the home's steady clock."""
 _TRUTHS = (
     "SELECT column_name FROM information_schema.columns"
     " WHERE table_schema = current_schema AND table_name = ? AND data_type = 'boolean'"
@@ -74,7 +76,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One group of the home's tables. Its methods block and raise ArtooError.
+    """One group of the home's tables. Its methods block, and raise ArtooError.
 
     `machine`: the name of this home in the store.
     """
@@ -86,20 +88,21 @@ class Part:
     machine: str = ""
 
     def in_home(self) -> tuple[Counted, ...]:
-        """Count and hash the home's rows. Returns an empty tuple if the home does not have these tables."""
+        """Count and hash the rows in the home. Returns an empty tuple if the home does not have these tables."""
         if not self.exists():
             return ()
         with closing(self.open()) as home:
             return home.read(lambda query: self._counted(query, self._to_store(query)))
 
     def in_store(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Count and hash the store's rows. Returns an empty tuple if the store has no rows in these tables."""
+        """Count and hash the rows in the store. Returns an empty tuple if these tables of the store have no
+        rows."""
         with closing(_engine(address)) as store:
             found = store.read(lambda query: self._counted(_whole(query)))
         return found if any(one.rows for one in found) else ()
 
     def move_in(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Copy the home's rows into the store in one transaction. The store's tables must be empty."""
+        """Copy the rows of the home into the store, in one transaction. The tables of the store must be empty."""
         if not self.exists():
             return ()
         with closing(self.open()) as home, closing(_engine(address)) as store:
@@ -110,18 +113,18 @@ class Part:
                 self._count_on(target)
                 return moved
 
-            # The write transaction on the home keeps other writers out during the copy.
+            # A write transaction on the home keeps other processes from writing during the copy.
             return home.write(lambda source: store.write(lambda target: copied(source, target)))
 
     def move_out(self, address: StoreAddress) -> tuple[Counted, ...]:
-        """Copy the store's rows into the home in one transaction. The home's tables must be empty."""
+        """Copy the rows of the store into the home, in one transaction. The tables of the home must be empty."""
         if not self.in_store(address):
             return ()
         with closing(self.open()) as home, closing(_engine(address)) as store:
 
             def copied(source: Query, target: Query) -> tuple[Counted, ...]:
                 moved = self._copied(_whole(source), target, "this home")
-                # In a home, an empty `made_on` means that the submission's files are here.
+                # In a home, an empty `made_on` means that the files of the submission are here.
                 if self.tables is TEAM:
                     target.run("UPDATE tasks SET made_on = '' WHERE made_on = ?", (self.machine,))
                     highest = target.all(_HIGHEST)[0]["n"]
@@ -155,7 +158,8 @@ class Part:
         return tuple(_count(query, table, order, change) for table, order in self.tables.items())
 
     def _to_store(self, home: Query) -> Change | None:
-        """Return the conversion of a home's rows for the store: steady times, and the machine with the files."""
+        """Return the function that converts the rows of a home for the store. It converts steady times, and adds
+        the machine that has the files."""
         if self.tables is not TEAM:
             return None
         ahead = int(home.all("SELECT ahead_us FROM steady")[0]["ahead_us"])
@@ -171,7 +175,7 @@ class Part:
         return change
 
     def _count_on(self, store: Query) -> None:
-        """Advance the store's sequences past the copied rows."""
+        """Advance the sequences of the store past the rows that were copied."""
         if self.tables is not TEAM:
             return
         given = f"1 + ({_HIGHEST}) / {NUMBERS}"
@@ -185,7 +189,8 @@ class Part:
 
 
 def parts(config: Config) -> tuple[Part, ...]:
-    """Return the groups of tables of this home, in the order of copying. Blocks. Raises ConfigurationError."""
+    """Return the groups of tables of this home, in the order in which they are copied. Blocks. Raises
+    ConfigurationError."""
     home = config.home.resolve()
     path = database_path(config.runtime.memory.episodic.activity_db, home)
     return (team(path, machine_name(home)), memory(config.memory_path))
@@ -206,7 +211,8 @@ def _engine(address: StoreAddress) -> Engine:
 
 
 def _whole(query: Query) -> Query:
-    """Make the query fail if the role may see only some of the rows, so that no partial copy is made."""
+    """Make the query fail if the database role may see only some of the rows, so that no incomplete copy is
+    made."""
     query.run("SET LOCAL row_security = off")
     return query
 
@@ -221,13 +227,14 @@ def _count(query: Query, table: str, order: str, change: Change | None) -> Count
 
 
 def _batches(query: Query, table: str, order: str, change: Change | None) -> Generator[list[dict[str, Value]]]:
-    """Yield the rows in batches, in SQLite's order, which compares texts by their bytes."""
+    """Yield the rows in batches. They are in the order of SQLite, which compares texts by their bytes."""
     columns = _columns()[table]
     texts = {name for name, kind in columns.items() if kind == "TEXT" and query.dialect == "postgresql"}
     by = ", ".join(f'{name} COLLATE "C"' if name in texts else name for name in order.split(", "))
     where = "WHERE name NOT IN ('store', 'number')" if table == "marks" else ""
     sql = f"SELECT {', '.join(columns)} FROM {table} {where} ORDER BY {by} LIMIT ? OFFSET ?"
-    # Quadratic, because OFFSET skips over all earlier rows in each batch.
+    # The total time grows with the square of the number of rows, because OFFSET skips all earlier rows in each
+    # batch.
     for offset in count(0, _BATCH):
         rows = [_plain(row) for row in query.all(sql, (_BATCH, offset))]
         if rows:
@@ -238,7 +245,8 @@ def _batches(query: Query, table: str, order: str, change: Change | None) -> Gen
 
 @cache
 def _columns() -> dict[str, dict[str, str]]:
-    """Return each table's columns and types as in a new home. A store's additional columns are not copied."""
+    """Return the columns of each table and their types, as they are in a new home. Columns that only a store has
+    are not copied."""
     with closing(sqlite3.connect(":memory:")) as new:
         for step in (*schema().steps, *MEMORY_SCHEMA.steps):
             new.executescript(step)
@@ -247,7 +255,7 @@ def _columns() -> dict[str, dict[str, str]]:
 
 
 def _truths(query: Query, table: str) -> set[str]:
-    """Return the boolean columns of the table. Empty for SQLite."""
+    """Return the boolean columns of a table. Return none for SQLite."""
     if query.dialect == "sqlite":
         return set()
     return {str(row["column_name"]) for row in query.all(_TRUTHS, (table,))}
@@ -258,7 +266,8 @@ def _with_truths(row: dict[str, Value], truths: set[str]) -> Record:
 
 
 def _plain(row: Row) -> dict[str, Value]:
-    """Convert a row for comparison: booleans to 0 and 1, decimals to text."""
+    """Convert a row so that rows of both databases can be compared. Booleans become 0 and 1, and decimals become
+    text."""
     found: dict[str, Any] = {name: row[name] for name in row.keys()}  # noqa: SIM118 - SQLite's rows give values
     for name, cell in found.items():
         if isinstance(cell, bool):

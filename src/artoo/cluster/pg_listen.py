@@ -1,9 +1,9 @@
 """Wake up on other machines' writes by PostgreSQL LISTEN, with the seconds before a reconnection.
 
-LISTEN uses a separate connection, in a thread.
+LISTEN uses a connection of its own, in a thread.
 
-Notifications are only wake-ups. Waiters also poll from time to time. So a lost notification, a lost connection or a
-connection pooler that drops notifications only causes a delay.
+A notification only wakes the code that waits. That code also checks from time to time. If a notification or the
+connection is lost, or a connection pooler drops notifications, this therefore only causes a delay.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from artoo.store.connecting import connect
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.5
-"""Interval at which the thread checks whether it was stopped."""
+"""Number of seconds between two checks whether the thread is to be stopped."""
 _AGAIN_SECONDS = 2.0
 
 
 class Listener:
-    """A thread that calls `wake` when a process other than `holder` writes. Use `start` and `stop`."""
+    """A thread that calls `wake` when another process than `holder` has written. It is used with `start` and
+    `stop`."""
 
     def __init__(self, address: StoreAddress, holder: str, wake: Callable[[], None]) -> None:
         self._address = address
@@ -41,7 +42,7 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the thread and return after it has ended."""
+        """Stop the thread, and return when it has ended."""
         self._stopping.set()
         self._thread.join()
 
@@ -56,7 +57,7 @@ class Listener:
     def _listen(self) -> None:
         with connect(self._address) as connection:
             connection.execute(f"LISTEN {CHANNEL}".encode())
-            # Finds data that arrived before LISTEN took effect.
+            # finds data that arrived before LISTEN took effect
             self._wake()
             while not self._stopping.is_set():
                 for notice in connection.notifies(timeout=_LOOK_SECONDS):

@@ -1,11 +1,11 @@
 """Decide which agents this machine runs, for hosts with the agent's folder and for workers.
 
-An agent's seat is a lease on the agent's work.
+The seat of an agent is a lease on the right to run the agent.
 
-A machine that has an agent's folder takes the agent's seat and keeps it. A worker takes free seats. If the agent
-has work that the worker can do, it takes the seat at once, but only one new seat in each pass, so that other
-workers get some too. Of the agents without work it takes its share, so that their letters are read. A worker
-releases a seat if only another machine can do the agent's work.
+A machine that has an agent's folder takes the agent's seat and keeps it. A worker takes free seats. If an agent has
+work that the worker can do, the worker takes the seat at once. It takes only one new seat in each pass, so that
+other workers get some too. It also takes its share of the agents without work, so that their letters are read. A
+worker releases a seat if only another machine can do the work of the agent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WAITING = (
 
 @dataclass(slots=True)
 class Seating:
-    """The seats of one process. `allocation` finds the work that can be done on this machine."""
+    """Takes and releases the seats of one process. `allocation` finds the work that can be done on this machine."""
 
     cluster: Cluster
     allocation: Allocation
@@ -44,7 +44,8 @@ class Seating:
     _taken: bool = False
 
     async def look(self, agents: int) -> None:
-        """Record that this machine is active, and load the other machines. `agents`: the total number of agents."""
+        """Record that this machine is active, and read which other machines are. `agents`: the number of all
+        agents."""
         cluster, projects = self.cluster, self.cluster.projects.names or ()
         await cluster.machines.seen(cluster.machine, own_version(), projects, worker=self.worker)
         now = moment(await cluster.database.read(lambda reading: reading.steady_us))
@@ -57,8 +58,8 @@ class Seating:
         self._taken = False
 
     async def why_not(self, agent: str, *, borrowed: bool, busy: Callable[[], bool]) -> str | None:
-        """Take or renew the agent's seat. Returns None, or why the agent may not run here; the seat is released
-        then."""
+        """Take or renew the seat of an agent. Return None if this succeeds. Otherwise return the reason why the
+        agent may not run here. The seat is then released."""
         holder = self._holders.get(agent, "")
         mine = holder == self.cluster.database.holder
         if borrowed and not busy() and (why := await self._why_leave(agent, mine=mine)) is not None:
@@ -76,7 +77,8 @@ class Seating:
         return None
 
     async def _why_leave(self, agent: str, *, mine: bool) -> str | None:
-        """Return why a worker should not take or keep this agent's seat. None if it should."""
+        """Return the reason why a worker should not take or keep the seat of this agent. Return None if it
+        should."""
         workers = [one for one in self._others if one.worker]
         if await self.allocation.peek(agent) is not None:
             # At most one new seat in each pass, so that other workers get some too.
@@ -93,5 +95,5 @@ class Seating:
 
 
 def _waiting(reading: Reading, agent: str) -> set[str]:
-    """Return the projects of pending tasks that the agent may take."""
+    """Return the projects of the pending tasks that the agent may take."""
     return set(reading.names(_WAITING, (agent,)))

@@ -2,9 +2,9 @@
 
 Reference: SPEC section 13.
 
-The machine that made a submission announces its change set, sends the pieces (`store.parcels`), and records when
-all are sent. One machine at a time may apply it. The store deletes it when the task leaves review, or when a newer
-submission replaces it.
+The machine that made a submission announces the change set, sends it in pieces (`store.parcels`), and records when
+all pieces are sent. Only one machine at a time may apply a change set. The store deletes a change set when its task
+leaves review, or when a newer submission replaces it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from artoo.contracts.errors import ClaimLost
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One stored change set. `machine` made it. `applying`: the machine that has the right to apply it; if empty,
-    any machine may claim this right.
+    """One change set in the store. `machine`: the machine that made it. `applying`: the machine that has the right
+    to apply it. If that is empty, any machine may claim the right.
 
-    `stays`: why it cannot leave its machine, or empty. `sha256` and `size` (bytes) describe the packed bundle.
-    `dossier` and `review` are JSON: the evidence, and the review made on `machine`.
+    `stays`: the reason why it cannot leave its machine, or empty. `sha256` and `size` (in bytes) describe the
+    packed bundle. `dossier` (the evidence) and `review` (made on `machine`) are JSON.
     """
 
     task: str
@@ -50,13 +50,13 @@ class Differences(Stored):
 
     @reads
     def of(self, reading: Reading, task: str, submission: int) -> Kept | None:
-        """Return the store's record of a submission's change set."""
+        """Return the store's record of the change set of a submission."""
         row = reading.one("SELECT * FROM differences WHERE task = ? AND submission = ?", (task, submission))
         return None if row is None else made(Kept, row)
 
     @reads
     def of_machine(self, reading: Reading, machine: str) -> tuple[Kept, ...]:
-        """Return the change sets that a machine made or is applying, without dossier and review."""
+        """Return the change sets that a machine has made or is applying. Evidence and review are left out."""
         rows = reading.all(
             "SELECT task, submission, machine, whole, stays, size, sha256, '' AS dossier, '' AS review, applying"
             " FROM differences WHERE machine = ? OR applying = ? ORDER BY made_us LIMIT 10000",
@@ -77,9 +77,9 @@ class Differences(Stored):
         dossier: str,
         review: str,
     ) -> bool:
-        """Announce that this machine will send the change set of its submission, or why it will not.
+        """Announce that this machine will send the change set of its submission, or the reason why it will not.
 
-        Returns False and changes nothing if the submission is no longer pending, or another machine made it.
+        Returns False and changes nothing if the submission is no longer pending, or if another machine made it.
         """
         epoch = _waits(writing, task, submission)
         if epoch is None:
@@ -102,7 +102,8 @@ class Differences(Stored):
 
     @writes
     def whole(self, writing: Writing, task: str, submission: int, sha256: str) -> bool:
-        """Record that all pieces are stored, so that a review can begin. False: it is no longer pending."""
+        """Record that all pieces are stored, so that a review can begin. Returns False if the submission is no
+        longer pending."""
         if _waits(writing, task, submission) is None:
             return False
         writing.arrived(ANYBODY)
@@ -111,16 +112,17 @@ class Differences(Stored):
 
     @writes
     def forget(self, writing: Writing, task: str, submission: int) -> None:
-        """Delete a change set whose files are gone on the machine that made it, so that no machine can apply it."""
+        """Delete a change set whose files no longer exist on the machine that made it, so that no machine can apply
+        it."""
         writing.run("DELETE FROM differences WHERE task = ? AND submission = ?", (task, submission))
 
     @writes
     def take(self, writing: Writing, task: str, submission: int) -> None:
         """Claim the right to apply the change set for this machine. Idempotent.
 
-        Raises ClaimLost if another machine has this right, or the submission is no longer pending.
+        Raises ClaimLost if another machine has this right, or if the submission is no longer pending.
         """
-        # The task's row is locked, so that no concurrent transition can settle the task.
+        # The row of the task is locked, so that no other transaction can move the task meanwhile.
         row = writing.one("SELECT state, submission FROM tasks WHERE id = ?", (task,), hold="wait")
         if row is None or (row["state"], row["submission"]) != (BoardState.REVIEW.value, submission):
             raise ClaimLost(f"Task {task}: submission {submission} is not waiting any more; look again.")
@@ -148,7 +150,8 @@ class Differences(Stored):
 
 
 def _waits(writing: Writing, task: str, submission: int) -> int | None:
-    """Lock the task's row and return its epoch if this machine's submission is pending; otherwise None."""
+    """Lock the row of the task. If the submission of this machine is pending, return its epoch. Otherwise return
+    None."""
     row = writing.one("SELECT state, submission, made_on, epoch FROM tasks WHERE id = ?", (task,), hold="wait")
     wanted = (BoardState.REVIEW.value, submission, machine_of(writing.holder))
     if row is None or (row["state"], row["submission"], row["made_on"]) != wanted:

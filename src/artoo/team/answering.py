@@ -2,9 +2,9 @@
 
 Reference: SPEC section 11.
 
-The answer is the result's summary. The operator gets the same text as for a task of their own. There is no review
-before changes of these requests take effect. So an agent works on them in its own folder of the workspace, and all
-other operations are decided by the approval gate without asking anyone.
+The answer is the summary of the task's result. The operator gets the same text as for a task of their own. The
+changes of these tasks are applied without a review. Therefore an agent works on them in its own folder of the
+workspace. The approval gate decides about all other operations, and asks no one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 
 LONGEST_ANSWER = 20_000
 EARLIER, LONGEST_EARLIER = 4, 600
-"""Maximum number of earlier letters shown with a letter, and of characters of each."""
+"""Maximum number of earlier letters that are shown with a letter, and of characters of each of them."""
 
 
 async def answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Run the request of a letter and send the answer. A letter that is itself an answer is only stored.
+    """Run the request in a letter, and send the answer. If the letter is an answer itself, it is only stored.
 
     Raises IdentityRefused, ActivityStoreError.
     """
@@ -72,7 +72,7 @@ async def _answer(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def _about(bench: Bench, mail: Mail) -> str:
-    """Return the sender and earlier letters between the two agents, because a letter may refer to them."""
+    """Return the sender, and the earlier letters between the two agents. A letter may refer to these."""
     lines = [f"The request is a letter from {mail.sender}. Your result is the answer."]
     earlier = await bench.office.mailbox.earlier(mail, limit=EARLIER)
     if earlier:
@@ -82,8 +82,8 @@ async def _about(bench: Bench, mail: Mail) -> str:
 
 
 async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
-    """Store an answer that arrived after the asking agent stopped waiting, for the agent's memory, and archive
-    it."""
+    """Store an answer that came after the agent had stopped waiting for it, so that the agent remembers it. Archive
+    the letter."""
     mail = claim.mail
     await bench.minds.note(
         member.name, Session(mail.id, "mail", f"{mail.sender} answered: {mail.text}", mail=mail.id)
@@ -93,7 +93,7 @@ async def _read(bench: Bench, member: Member, claim: MailClaim) -> Done:
 
 
 async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
-    """Run the request of a patrol item, and send the result to the operator once."""
+    """Run the request of a patrol item, and send the result to the operator, once."""
     context = {Segment.MAIL: f"The request is an item of your patrol ({request.source})."}
     result = await _do(bench, member, request.text, context, request.key)
     done = _done(result)
@@ -109,7 +109,7 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
             mail_id=request.key,
         )
     except MailRefused as error:
-        # The work is done. Repeating it would cost as much and produce no more information.
+        # The work is done. Repeating it would cost as much and give no new information.
         logger.warning(
             "what came of a patrol item of %s (task %s) is not told: %s", member.name, result.task_id, error
         )
@@ -117,7 +117,8 @@ async def patrol(bench: Bench, member: Member, request: PatrolRequest) -> Done:
 
 
 def _told(result: FinalResult, recipient: str) -> str:
-    """Return the letter's text. The operator gets a readable text with pending changes, to be approved."""
+    """Return the text of the letter. For the operator, it is a readable text with the pending changes that need
+    approval."""
     if recipient != OPERATOR:
         return result.summary[:LONGEST_ANSWER]
     found = result.changes
@@ -139,7 +140,7 @@ async def _do(bench: Bench, member: Member, request: str, context: Mapping[Segme
     )
     options = RunOptions(project=desk, workspace=bench.workspace, budgets=member.budgets, behalf=behalf)
     result = await bench.artoo.run(request, options=options)
-    # A result under a changed identity must not be sent as this agent's answer.
+    # If the identity was changed meanwhile, the result must not be sent as an answer of this agent.
     await member.registry.check(member.folder)
     return result
 

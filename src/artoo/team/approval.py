@@ -1,13 +1,13 @@
 """Approve or reject a board submission, apply its files all or none, and complete the task.
 
-Reference: SPEC 8, 11.
+Reference: SPEC sections 8 and 11.
 
     look ─ conflict ───────────────────────► sent back by artoo, with the paths
       └─ Law 1 asks, and no one may approve ► stays in review, for the operator
       └─ permitted ─ recorded ─ applied ─────► completed
 
-The approval is recorded in `approval.json` before the files change. If the process dies in between, the next start
-finishes the recorded approval, so that the files are applied once and the task is completed once.
+The approval is recorded in `approval.json` before the files are changed. If the process dies in between, the next
+start completes the recorded approval. The files are thus applied once, and the task is completed once.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ _UNREADABLE = "the evidence of what was handed in cannot be read: it is a claim"
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The result of an approval: `completed`, or `waiting` for the operator, or sent back (neither is true).
+    """The result of an approval. The task is `completed`, is `waiting` for the operator, or was sent back (neither
+    is true).
 
-    `why` lists the obstacles. `proposal` has the changes to approve.
+    `why` lists what prevents the approval. `proposal` contains the changes that need approval.
     """
 
     task: BoardTask
@@ -64,8 +65,9 @@ class Ruling:
 class Approvals:
     """Reviews, approves and rejects submissions, and applies their files.
 
-    `allow`: the configured standing permissions. `mode`: which changes take effect without asking. `machine`: the
-    name of this machine, if several share the database. `exchange` fetches other machines' submissions.
+    `allow`: the standing permissions in the configuration. `mode`: decides which changes are applied without
+    approval. `machine`: the name of this machine, if several machines share the database. `exchange` fetches the
+    submissions of other machines.
     """
 
     board: Board
@@ -76,27 +78,30 @@ class Approvals:
     exchange: Exchange | None = None
 
     async def look(self, task: BoardTask) -> Proposal | None:
-        """Return the changes that the task's latest submission would make here. None if it has no files.
+        """Return the changes that the latest submission of a task would make here. Return None if it contains no
+        files.
 
-        Raises SandboxError, also if another machine's submission does not fit the files here, and WorkspaceInUse
-        (as all methods here that take the lock) while another process reviews or decides this task.
+        Raises SandboxError, for example if the submission of another machine does not fit the files here. Raises
+        WorkspaceInUse while another process reviews or decides this task, as all methods here that take the lock
+        do.
         """
         async with self._ruling(task.id), self._at_hand(task):
             return await self._proposal(task)
 
     async def work(self, task: BoardTask) -> SubmittedWork | None:
-        """Return the evidence of the latest submission from any machine. None if missing or unreadable."""
+        """Return the evidence of the latest submission, whichever machine made it. Return None if it is missing or
+        cannot be read."""
         if self.exchange is not None:
             return await self.exchange.work(task)
         return await asyncio.to_thread(self._papers(task).work)
 
     @asynccontextmanager
     async def by_hand(self, task: BoardTask, *, applying: bool) -> AsyncGenerator[None]:
-        """Let the operator apply another machine's submission by hand inside this context. The task stays in
-        review.
+        """Let the operator apply the submission of another machine by hand while the context is open. The task
+        stays in review.
 
-        `applying`: if true, only this machine may apply it from now on. Raises the errors of `look`, and ClaimLost
-        if another machine is applying it.
+        `applying`: true if only this machine may apply the submission from now on. Raises the errors of `look`.
+        Raises ClaimLost if another machine is applying it.
         """
         async with self._alone(task.id), self._at_hand(task):
             if applying:
@@ -109,12 +114,14 @@ class Approvals:
     async def approve(
         self, task_id: str, actor: str, reason: str, *, submission: int, digest: str | None = None
     ) -> Ruling:
-        """Approve as an agent or the operator. `digest`: the digest of the reviewed changes, the only ones applied.
+        """Approve a submission on behalf of an agent or of the operator. `digest`: the digest of the changes that
+        were reviewed. Only these changes are applied.
 
-        Raises ActorRefused, MoveRefused and ClaimLost as the board does, SandboxError if nothing can be applied.
+        Raises ActorRefused, MoveRefused and ClaimLost in the same cases as the board. Raises SandboxError if
+        nothing can be applied.
         """
         intent = Intent(actor=actor, reason=reason, submission=submission, digest=digest or "")
-        # Checked before loading files, because the store deletes the files of approved submissions.
+        # This is checked before the files are loaded, because the store deletes the files of approved submissions.
         task = await self.board.get(task_id)
         check_waiting(task)
         async with self._ruling(task_id), self._at_hand(task):
@@ -127,7 +134,8 @@ class Approvals:
             return await self._rule(claim.task, intent)
 
     async def pass_by_policy(self, task: BoardTask) -> Ruling:
-        """Approve a submission that needs no review by the trust policy, if Law 1 allows it and it is undecided."""
+        """Approve a submission that the trust policy does not require to be reviewed, if Law 1 allows that and no
+        one has decided yet."""
         async with self._ruling(task.id):
             now = await self.board.get(task.id)
             if now.state is not BoardState.REVIEW or now.submission != task.submission:
@@ -135,7 +143,8 @@ class Approvals:
             return await self._rule(now, Intent(actor=POLICY, reason="", submission=task.submission, digest=""))
 
     async def reject(self, task_id: str, actor: str, reasons: str, *, submission: int | None = None) -> BoardTask:
-        """Reject a submission. Its workspace is kept for the next attempt. An interrupted approval is undone."""
+        """Reject a submission. Its workspace is kept for the next attempt. An approval that was interrupted is
+        undone."""
         async with self._ruling(task_id):
             task = await self.board.get(task_id)
             rejected = await self.board.reviews.reject(task_id, actor, reasons, submission=submission)
@@ -146,9 +155,10 @@ class Approvals:
             return rejected
 
     async def finish_cut(self) -> tuple[str, ...]:
-        """Finish interrupted approvals, and approve submissions that need no review. Returns their task ids.
+        """Complete interrupted approvals, and approve submissions that need no review. Returns the ids of their
+        tasks.
 
-        An approval that cannot be finished now is retried at the next call.
+        If an approval cannot be completed now, the next call tries again.
         """
         finished: list[str] = []
         for task in await self._begun_here():
@@ -156,14 +166,14 @@ class Approvals:
                 if await self._finish(task.id):
                     finished.append(task.id)
             except WorkspaceInUse:
-                # Another process holds the lock. The next call retries.
+                # another process holds the lock, so the next call tries again The next call retries.
                 continue
             except (GovernanceRefused, SandboxError) as error:
                 logger.warning("the approval of task %s is not finished yet: %s", task.id, error)
         return tuple(finished)
 
     async def _begun_here(self) -> list[BoardTask]:
-        """Return the tasks in review with files of this machine, and those that this machine may apply."""
+        """Return the tasks in review whose files are on this machine, and those that this machine may apply."""
         waiting = await self.board.list({BoardState.REVIEW}, limit=MOST_TASKS)
         found = {task.id: task for task in waiting if task.made_on == self.machine}
         if self.exchange is not None:
@@ -178,7 +188,7 @@ class Approvals:
             papers = self._papers(task)
             intent = await asyncio.to_thread(papers.noted)
             if task.state is not BoardState.REVIEW:
-                # The task has left review. If it is not completed, an interrupted approval is undone.
+                # The task is no longer in review. If it is not completed, the interrupted approval is undone.
                 if intent is not None and task.state is not BoardState.COMPLETED:
                     await asyncio.to_thread(self._take_back, task, papers, intent)
                 await self._let_go(task)
@@ -197,19 +207,20 @@ class Approvals:
             return (await self._rule(task, intent)).completed
 
     def _at_hand(self, task: BoardTask) -> AbstractAsyncContextManager[None]:
-        """Keep another machine's submission unpacked over the files here while the context is open."""
+        """Keep the submission of another machine unpacked over the files here while the context is open."""
         return nullcontext() if self.exchange is None else self.exchange.at_hand(task)
 
     def _is_elsewhere(self, task: BoardTask) -> bool:
         return self.exchange is not None and self.exchange.is_elsewhere(task)
 
     async def _take(self, task: BoardTask) -> None:
-        """Claim the right to apply for this machine. Raises ClaimLost if another machine has it."""
+        """Claim the right to apply a submission for this machine. Raises ClaimLost if another machine has it."""
         if self.exchange is not None:
             await self.exchange.differences.take(task.id, task.submission)
 
     async def _let_go_if_untouched(self, task: BoardTask) -> None:
-        """Release the right to apply to other machines, unless a part of the changes was applied here by hand."""
+        """Release the right to apply, so that other machines can claim it. It is kept if a part of the changes was
+        applied here by hand."""
         if self.exchange is None or await asyncio.to_thread(took_effect, self.submissions, task.id):
             return
         await self._let_go(task)
@@ -228,7 +239,8 @@ class Approvals:
         if intent.actor == POLICY and (why := await self._why_a_claim(task)):
             left = await self.board.reviews.leave_to_operator(task.id, task.submission, why)
             return Ruling(left, waiting=True, why=(why,))
-        # Reviewed again under the lock, because the user's files may have changed since they were shown.
+        # The changes are reviewed again under the lock, because the user's files may have changed since the changes
+        # were shown.
         papers, proposal = self._papers(task), await self._proposal(task)
         if proposal is None:
             try:
@@ -249,14 +261,17 @@ class Approvals:
             return await self._left(task, intent, proposal)
         reason = "; ".join(filter(None, (intent.reason, permitted)))
         intent = intent.model_copy(update={"reason": reason, "digest": proposal.digest})
-        # Recorded before the files change, so that the next start can finish an interrupted apply.
+        # The approval is recorded before the files are changed, so that the next start can complete an interrupted
+        # apply.
         await self._take(task)
         await asyncio.to_thread(papers.note, intent)
         return await self._carry_out(task, papers, intent)
 
     async def _why_a_claim(self, task: BoardTask) -> str:
-        """Return why the result is unconfirmed and needs the operator's review. Empty if it needs none."""
-        # A foreign agent is informed about the level of verification itself.
+        """Return the reason why the result is not confirmed, so that the operator must review it. Return "" if it
+        need not be reviewed for this reason."""
+        # A foreign agent gets the assurance of the result with the result, so its tasks need no operator's review
+        # for this reason.
         if task.creator.startswith(FOREIGN):
             return ""
         work = await self.work(task)
@@ -265,8 +280,8 @@ class Approvals:
         return _UNCONFIRMED if assurance_of(work.verdicts) is Assurance.UNVERIFIED else ""
 
     async def _permitted(self, proposal: Proposal) -> str:
-        """Return the standing permissions that cover everything that needs approval. Empty if they do not cover
-        everything."""
+        """Return the standing permissions that together cover all changes which need approval. Return nothing if
+        they do not cover everything."""
         policies = Policies.parse(self.allow, proposal.project, Path.home().resolve())
         answer = await Answers(policies, mode=self.mode).answer(proposal.question)
         return answer.by if answer.consent.is_yes else ""
@@ -274,8 +289,8 @@ class Approvals:
     def _require_no_files(self, task: BoardTask, papers: Submission) -> None:
         """Raise SandboxError if the submitted files no longer exist and were never applied.
 
-        Also raised if the evidence is missing, because then it is unknown whether there were files. Files that the
-        operator applied by hand, even in part, count as applied (`artoo apply`).
+        It is also raised if the evidence is missing, because it is not known then whether there were files. Files
+        that the operator has applied by hand (`artoo apply`) count as applied, even if only a part was.
         """
         work = papers.work()
         if (work is not None and not work.digest) or took_effect(self.submissions, task.id):
@@ -287,7 +302,7 @@ class Approvals:
         )
 
     async def _carry_out(self, task: BoardTask, papers: Submission, intent: Intent) -> Ruling:
-        """Apply the files, then complete the task. A submission with conflicts is sent back."""
+        """Apply the files, and then complete the task. If there are conflicts, the submission is sent back."""
         try:
             conflicts = await asyncio.to_thread(carry_out, self.submissions, task.id, intent)
         except SandboxError:
@@ -306,12 +321,12 @@ class Approvals:
         return Ruling(done, completed=True)
 
     async def _given_up(self, task: BoardTask, papers: Submission) -> None:
-        """Discard the recorded approval after an apply that changed nothing, and release the right to apply."""
+        """Discard the recorded approval after an apply that has changed nothing. Release the right to apply."""
         await asyncio.to_thread(papers.forget_approval)
         await self._let_go(task)
 
     def _take_back(self, task: BoardTask, papers: Submission, intent: Intent) -> None:
-        """Undo an apply whose task the board no longer completes, and discard the recorded approval."""
+        """Undo an apply because the board no longer completes its task. Discard the recorded approval."""
         if took_effect(self.submissions, task.id, intent.digest):
             undo(self.submissions.home, task.id)
         papers.forget_approval()
@@ -335,17 +350,17 @@ class Approvals:
 
     @asynccontextmanager
     async def _ruling(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-        """Lock the task as `_alone` does, and convert file system errors to SandboxError.
+        """Lock a task, as `_alone` does. Convert errors of the file system to SandboxError.
 
-        After such an error a recorded approval is kept, and is finished later.
+        After such an error, a recorded approval is kept and completed later.
         """
         async with self._alone(task_id, patience):
             with writing(self.submissions.workspace(task_id).base):
                 yield
 
     def _alone(self, task_id: str, patience: float = PATIENCE_SECONDS) -> AbstractAsyncContextManager[None]:
-        """Lock rulings on one task across all processes. Other tasks are not blocked while a user reads this
-        one."""
+        """Keep all other processes from deciding about a task at the same time. Other tasks are not blocked while a
+        user reads this one."""
         return alone(self.submissions.lock(task_id), f"what task {task_id} handed in", patience=patience)
 
 

@@ -2,8 +2,9 @@
 
     user's files ◄─ approved ── workspace of the board task ◄─ submitted (renamed into place) ── attempt, a copy
 
-So a task that was sent back continues from its last submission, and an interrupted attempt that is repeated leaves
-no traces. If the user changed the same paths meanwhile, the attempt starts from the user's files.
+A task that was sent back thus continues from its last submission. If an attempt is interrupted and repeated, the
+first one leaves nothing behind. If the user has changed the same paths meanwhile, the attempt begins with the
+user's files.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ WAITS = "it waits for its review"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. `workspace`: where the agent works. `standing`: paths in it that earlier submissions changed.
+    """One attempt at a task. `workspace`: the workspace in which the agent works. `standing`: the paths in it that
+    earlier submissions have changed. `standing`: paths in it that earlier submissions changed.
 
-    `kept`: if true, the workspace has the work of an interrupted run. Only the claim's holder uses the workspace.
+    `kept`: true if the workspace contains the work of an interrupted run. Only the process that holds the claim
+    uses the workspace.
     """
 
     workspace: Workspace
@@ -49,10 +52,11 @@ class Attempt:
 async def begin(
     artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions, exchange: Exchange | None = None
 ) -> Attempt:
-    """Start an attempt from the last submission, or from the current files. `places`: the project and workspace.
+    """Begin an attempt from the last submission, or from the current files if there is none. `places`: the
+    directories of the project and of the workspace.
 
-    If the last submission is of another machine, it is unpacked here if possible, so that the agent continues it.
-    Raises SandboxError and ConfigurationError if there is no place to work.
+    If another machine made the last submission, it is unpacked here if possible, so that the agent continues it.
+    Raises SandboxError, and ConfigurationError if there is no directory to work in.
     """
     if exchange is not None:
         await exchange.take_over(task)
@@ -61,7 +65,7 @@ async def begin(
 
 
 async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, places: RunOptions) -> Attempt:
-    """Reopen an attempt as an earlier process left it. Raises the errors of `begin`."""
+    """Open an attempt again in the state in which an earlier process left it. Raises the errors of `begin`."""
     kept = await asyncio.to_thread(lambda: submissions.attempt(task.id).exists)
     return Attempt(await artoo.workspace(task.id + ATTEMPT, places), kept=kept)
 
@@ -69,7 +73,7 @@ async def reopened(artoo: Artoo, submissions: Submissions, task: BoardTask, plac
 def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
     """Delete an earlier attempt, copy the last submission, and return the paths that the submission changes.
 
-    A submission that conflicts with the user's files is deleted.
+    If the submission conflicts with the user's files, it is deleted.
     """
     submissions.enter(task.id, task.text)
     submitted, attempt = submissions.workspace(task.id), submissions.attempt(task.id)
@@ -96,8 +100,8 @@ def _prepare(submissions: Submissions, task: BoardTask) -> tuple[str, ...]:
 
 
 def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None:
-    """Record that the unsubmitted work of an earlier attempt was deleted."""
-    # The record only informs the user, so the work continues if it cannot be written.
+    """Record that the work of an earlier attempt was deleted, which had not been submitted."""
+    # The record only informs the user, so the work continues if the record cannot be written.
     with suppress(OSError):
         note_settled(submissions.home, submissions.discarded(board_task, RUNTIME, run))
 
@@ -105,12 +109,12 @@ def _record_dropped(submissions: Submissions, board_task: str, run: str) -> None
 async def hand_in(
     attempt: Attempt, submissions: Submissions, work: SubmittedWork, since: float, days: float
 ) -> None:
-    """Make the attempt the task's submission. May be repeated after a crash. Raises SandboxError.
+    """Make the attempt the submission of the task. May be repeated after a crash. Raises SandboxError.
 
-    The evidence is written first. If it exists, submitting is finished by a later process after a crash.
+    The evidence is written first. If it exists and a crash happens, a later process completes the submission.
     """
     papers = submissions.of(work.board_task, work.submission)
-    # Written first, because its existence shows that the work is done, even if this process dies.
+    # The evidence is written first, because it shows that the work is done even if this process dies.
     await asyncio.to_thread(papers.keep, work)
     await attempt.workspace.close()
     digest = await asyncio.to_thread(_handed_in, submissions, work.board_task, since, days)
@@ -118,7 +122,8 @@ async def hand_in(
 
 
 def _handed_in(submissions: Submissions, board_task: str, since: float, days: float) -> str:
-    """Move the attempt into place and return the digest of its changes. Empty if there are no changed files."""
+    """Rename the attempt to the submission. Return the digest of its changes. Return "" if no files were
+    changed."""
     submissions.adopt_attempt(board_task)
     submitted = submissions.workspace(board_task)
     if not submitted.exists:
@@ -142,13 +147,13 @@ def _handed_in(submissions: Submissions, board_task: str, since: float, days: fl
 
 @dataclass(frozen=True, slots=True)
 class LeftToReview:
-    """Leaves the changes of an attempt's run pending for the review. Implements ports.settling.Settling."""
+    """Leaves the changes of a run pending until the review. Implements ports.settling.Settling."""
 
     workspace: Workspace
     board_task: str
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """Implement `Settling.settle`. No questions are asked here."""
+        """Keep the changes pending. Implements `Settling.settle`. No question is asked here."""
         changes = await self.workspace.changes()
         if not changes:
             return Settled()
@@ -156,5 +161,5 @@ class LeftToReview:
         return Settled(state="pending", unlisted=len(changes), reason=reason, kept_under=self.board_task)
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Implement `Settling.settle_live`. No changes take effect before the review."""
+        """Apply nothing. Implements `Settling.settle_live`. No changes are applied before the review."""
         return ()

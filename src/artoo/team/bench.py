@@ -27,7 +27,8 @@ from artoo.tools.core.tool import Tool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An agent with its accepted identity. Before each prompt, `registry` checks that it is still accepted."""
+    """An agent with the identity that the operator accepted. Before each prompt, `registry` checks that the
+    identity is still the accepted one."""
 
     folder: AgentFolder
     identity: Identity
@@ -39,7 +40,7 @@ class Member:
         return self.identity.name
 
     def standing(self, more: Mapping[Segment, str] | None = None) -> StandingSegments:
-        """Return the agent's segments for every prompt, and the additional segments `more`."""
+        """Return the segments that the agent adds to every prompt, and the segments `more`."""
 
         async def check() -> None:
             await self.registry.check(self.folder)
@@ -50,24 +51,25 @@ class Member:
 
     @property
     def tier(self) -> Tier | None:
-        """Return the model tier that the agent may use. None if each role uses its own."""
+        """Return the only tier of models that the agent may use. Return None if each role uses its own tier."""
         return None if self.identity.tier == "default" else Tier(self.identity.tier)
 
     @property
     def must_not(self) -> frozenset[str]:
-        """Return the identities of the tools that the agent must not use."""
+        """Return the identities of the tools that the agent may not use."""
         return frozenset(self.identity.limits.must_not)
 
     @property
     def budgets(self) -> Budgets:
-        """Return the budgets for one piece of work."""
+        """Return the budgets for one assignment."""
         limits = self.identity.limits
         return Budgets(seconds=limits.seconds, calls=limits.calls, tokens=limits.tokens, money=limits.money)
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The services that agents share. `names`: the agents that run here. `speak` returns a role's port."""
+    """The services that all agents of a team use. `names`: the agents that run here. `speak` returns the port of a
+    role."""
 
     office: Office
     artoo: Artoo
@@ -77,16 +79,17 @@ class Bench:
 
     @property
     def workspace(self) -> Path:
-        """Return the folder where agents work if a task names no project."""
+        """Return the folder in which agents work if a task names no project."""
         return self.office.config.workspace_path
 
     def places(self, task: BoardTask) -> RunOptions:
-        """Return where a task runs: in its project, or without one in the workspace. Raises ConfigurationError."""
+        """Return the directories in which a task runs. It runs in its project, or without a project in the
+        workspace. Raises ConfigurationError."""
         project = self.office.projects.place(task.project) if task.project else self.workspace
         return RunOptions(project=project, workspace=self.workspace)
 
     def mail_tools(self, name: str, work: str) -> tuple[Tool, ...]:
-        """Return the tools with which `name` may write letters during one piece of work."""
+        """Return the tools with which an agent can write letters during one assignment."""
         office, settings = self.office, self.office.config.runtime.communication.a2a_protocol
         others = tuple(other for other in (*self.names(), OPERATOR) if other != name)
         seconds, asked = float(settings.sync_timeout_seconds), office.board.work.ask
@@ -94,9 +97,9 @@ class Bench:
         return mail_tools(letters)
 
     def desk(self, name: str) -> Path:
-        """Create the agent's own folder in the workspace, for work that is not a board task. Blocks.
+        """Make the agent's own folder in the workspace, for work that is no board task. Blocks.
 
-        Raises ConfigurationError if it cannot be created.
+        Raises ConfigurationError if it cannot be made.
         """
         place = self.workspace / "agents" / name
         try:

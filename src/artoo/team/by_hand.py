@@ -19,8 +19,7 @@ from artoo.team.office import Office, open_office
 from artoo.workspace.settlement.pending import DAY
 
 UNKNOWN = "unknown"
-"""Shown as the state of a task that the board does not know, for example because its database is new or an old
-copy."""
+"""Shown as the state of a task that is not on the board, for example because the database is new or an old copy."""
 
 _FORSAKEN = (None, BoardState.FAILED, BoardState.CANCELLED)
 
@@ -39,7 +38,8 @@ def moves_from(state: BoardState) -> tuple[BoardState, ...]:
 async def move(office: Office, task_id: str, state: BoardState, why: str) -> None:
     """Move a task as the operator.
 
-    Raises GovernanceRefused as the board does, ConfigurationError for a state that cannot be reached by a move.
+    Raises GovernanceRefused in the same cases as the board, and ConfigurationError for a state that no move can
+    reach.
     """
     board = office.board
     match state:
@@ -66,7 +66,7 @@ def _instead(state: BoardState, task_id: str) -> str:
 
 
 async def approve(office: Office, found: BoardTask, why: str, *, submission: int, digest: str | None) -> Ruling:
-    """Approve as the operator. This also works for a task that was rejected too often.
+    """Approve a submission on behalf of the operator. This is also possible for a task that was rejected too often.
 
     Raises the errors of `Approvals.approve`.
     """
@@ -78,11 +78,11 @@ async def approve(office: Office, found: BoardTask, why: str, *, submission: int
 
 @asynccontextmanager
 async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGenerator[Pending | None]:
-    """Unpack another machine's submission over the files here, and yield its pending changes.
+    """Unpack the submission of another machine over the files here, and yield its pending changes.
 
-    `beginning`: the beginning of the task's id. Yields None if no such submission is pending. `applying`: if true,
-    no other machine may apply it from now on. Raises ConfigurationError if several ids match, and the errors of
-    `Approvals.by_hand`.
+    `beginning`: the beginning of the task's id. Yields None if no such submission is pending. `applying`: true if
+    no other machine may apply it from now on. Raises ConfigurationError if several ids begin like this. Also raises
+    the errors of `Approvals.by_hand`.
     """
     async with open_office(config) as office:
         exchange = office.exchange
@@ -105,14 +105,16 @@ async def brought(config: Config, beginning: str, *, applying: bool) -> AsyncGen
 
 
 def standing(one: Pending, state: BoardState | None) -> Pending:
-    """Add the task's state to pending changes of the team. `state` None: the task is not on the board."""
+    """Add the state of the task to pending changes of the team. If `state` is None, the task is not on the
+    board."""
     if not one.on_board:
         return one
     return replace(one, stands=UNKNOWN if state is None else state.value, forsaken=state in _FORSAKEN)
 
 
 async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pending, ...]:
-    """Add the tasks' states to pending changes of the team. Returns them unchanged if the board cannot be read."""
+    """Add the states of the tasks to pending changes of the team. If the board cannot be read, they are returned
+    unchanged."""
     teams = [one.task_id for one in found if one.on_board]
     if not teams:
         return tuple(found)
@@ -125,8 +127,8 @@ async def as_they_stand(config: Config, found: Sequence[Pending]) -> tuple[Pendi
 
 
 async def complete_applied(config: Config, task_id: str) -> BoardState | None:
-    """Approve a submission that the operator applied by hand. Returns the task's state, or None if there is no
-    task.
+    """Approve a submission that the operator has applied by hand. Returns the state of the task, or None if there
+    is no such task.
 
     Raises GovernanceRefused, ActivityStoreError, SandboxError.
     """
@@ -145,7 +147,8 @@ async def complete_applied(config: Config, task_id: str) -> BoardState | None:
 
 
 async def check_droppable(config: Config, task_id: str) -> None:
-    """Raise ConfigurationError, with the command to use instead, while the board still needs the task's work."""
+    """Raise ConfigurationError if the board still needs the work of a task. The error names the command to use
+    instead."""
     async with open_office(config) as office:
         try:
             state = (await office.board.get(task_id)).state
@@ -161,7 +164,7 @@ async def check_droppable(config: Config, task_id: str) -> None:
 
 
 async def read_letter(office: Office, mail_id: str) -> Kept:
-    """Return a letter, and archive it if it is in the operator's inbox. Raises MailRefused if it does not exist."""
+    """Return a letter. If it is in the operator's inbox, archive it. Raises MailRefused if it does not exist."""
     kept = await office.mailbox.get(mail_id)
     if kept.mail.recipient == OPERATOR and kept.partition == "inbox" and not kept.held:
         claim = await office.mailbox.take(OPERATOR, kept.mail.id)
@@ -171,7 +174,7 @@ async def read_letter(office: Office, mail_id: str) -> Kept:
 
 
 async def put_all_away(office: Office) -> int:
-    """Archive all letters in the operator's inbox, also those that arrive meanwhile. Returns their number."""
+    """Archive all letters in the operator's inbox, including those that arrive meanwhile. Returns their number."""
     gone = 0
     while (claim := await office.mailbox.take(OPERATOR)) is not None:
         await office.mailbox.archive(claim, "read")

@@ -1,7 +1,7 @@
 """Compose a board task's request from its text, the operator's answers and reasons.
 
-The operator's answers, and their reasons for sending a version back, change the request. An agent's reasons only
-describe the problems of a version. This keeps the request the same for the worker and the reviewer.
+The operator's answers, and the operator's reasons for sending a version back, change the request. The reasons of an
+agent only describe what is wrong with a version. Worker and reviewer thus have the same request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_demand(note: str) -> bool:
 
 
 def with_demands(task: BoardTask) -> str:
-    """Return the task's text with the operator's demands."""
+    """Return the text of a task together with the operator's demands."""
     demands = [note for note in task.notes if is_demand(note)]
     if not demands:
         return task.text
@@ -30,11 +30,12 @@ def with_demands(task: BoardTask) -> str:
 
 
 def sent_back(notes: Sequence[str]) -> str:
-    """Return why an agent, or artoo, sent the last version back. Empty if the operator or no one did."""
+    """Return the reason why an agent, or artoo, sent the last version back. Return "" if the operator sent it back,
+    or no one did."""
     return notes[-1] if notes and not is_demand(notes[-1]) else ""
 
 
 def earlier_reviews(notes: Sequence[str]) -> str:
-    """Return the notes on earlier versions, without the operator's demands."""
+    """Return the notes on earlier versions. The operator's demands are left out."""
     found = [f"- {note}" for note in notes[:-1] if not is_demand(note)]
     return "\n".join(("Earlier versions of this were sent back too:", *found)) if found else ""

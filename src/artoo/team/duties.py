@@ -36,9 +36,9 @@ LoadMember = Callable[[], Awaitable[Member]]
 
 @dataclass(slots=True)
 class WorkDuty:
-    """The duty for board and mailbox. Implements `artoo.agents.heartbeat.duties.Duty`.
+    """The duty that handles the board and the mailbox. Implements `artoo.agents.heartbeat.duties.Duty`.
 
-    `load` reads the agent's current identity on each call.
+    `load` reads the current identity of the agent at each call.
     """
 
     agent: str
@@ -49,13 +49,13 @@ class WorkDuty:
     _unjudged: tuple[str, int] | None = None
 
     async def due(self) -> str | None:
-        """Implement `Duty.due`."""
+        """Return a description of the next work, or None. Implements `Duty.due`."""
         item = await self.allocation.peek(self.agent)
         return None if item is None else f"{item.kind} {item.id}"
 
     async def do(self) -> Done:
-        """Implement `Duty.do`. If the identity is not the accepted one, nothing is claimed. The agent is then
-        stopped, and has no work until the operator accepts the identity."""
+        """Do the next work. Implements `Duty.do`. If the identity is not the accepted one, no work is claimed. The
+        agent is then stopped, and gets no work until the operator accepts the identity."""
         try:
             member = await self.load()
         except IdentityRefused:
@@ -86,7 +86,8 @@ class WorkDuty:
         return replace(done, bounded=done.items) if _is_bounded(claim.task) else done
 
     async def _review(self, member: Member, claim: TaskClaim) -> Done:
-        """Review a submission. Without a verdict, it is released for the next reviewer or left to the operator."""
+        """Review a submission. If there is no verdict, the review is released for the next reviewer or left to the
+        operator."""
         task, bench = claim.task, self.bench
         work = await bench.office.approvals.work(task)
         if work is None:
@@ -110,7 +111,7 @@ class WorkDuty:
             await bench.office.board.reviews.leave_to_operator(task.id, task.submission, str(error))
             return Done(items=1)
         except GovernanceRefused:
-            # The operator or another process has decided already, or the files have changed.
+            # the operator or another process has already decided, or the files have changed
             await bench.office.board.reviews.let_go(claim)
             return Done(items=1)
         except BaseException:
@@ -119,7 +120,7 @@ class WorkDuty:
         return Done(items=1, llm_calls=calls)
 
     async def _not_judged(self, claim: TaskClaim, error: ModelError | BudgetExhausted) -> Done:
-        """Release the review if the endpoint fails, or leave a submission that this model cannot judge to the
+        """Release the review if the endpoint failed. If this model cannot judge the submission, leave it to the
         operator."""
         task, bench = claim.task, self.bench
         endpoint = isinstance(error, ModelUnreachable) or (
@@ -153,6 +154,6 @@ class WorkDuty:
 
 
 def _is_bounded(task: BoardTask) -> bool:
-    """Check whether the operator limits the number of such tasks, by creating them or by a quota for foreign
-    agents."""
+    """Return whether the number of such tasks is limited, because the operator creates them or because there is a
+    quota for foreign agents."""
     return task.creator == OPERATOR or task.creator.startswith(FOREIGN)

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 async def held(work: Coroutine[Any, Any, T], renew: Callable[[], Awaitable[None]], clock: Clock) -> T:
-    """Run `work` while renewing its claim. Returns the work's result, or raises its error.
+    """Run `work`, and renew its claim meanwhile. Returns the result of the work, or raises its error.
 
     If `renew` raises (ClaimLost), the work is cancelled and that error is raised.
     """

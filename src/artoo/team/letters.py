@@ -1,6 +1,6 @@
 """Send an agent's letters during its work exactly once, with a hint on the reply.
 
-Each letter is sent once, even if the sending process crashes.
+Each letter is sent once, even if the process that sends it crashes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HOW_TO_ANSWER = (
 )
 
 _AN_ATTEMPT = re.compile(r"(?P<task>[0-9a-f-]{36})#\d+")
-"""Name of an attempt at a board task. The work on letters and patrol items has other names."""
+"""The name of an attempt at a board task. Work on letters and on patrol items has names of another form."""
 
 _GO_ON = (
     "who is a person and answers later: go on with what is most careful, and say in the result what was asked and"
@@ -31,12 +31,12 @@ _GO_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Letters:
-    """The letters of one piece of work. Implements `ports.post.Post`.
+    """The letters that an agent sends during one assignment. Implements `ports.post.Post`.
 
-    `work` identifies the piece of work, so the same letter sent again after a crash is not duplicated. `known`: the
-    agents that can be written to. `wait`: seconds to wait for an answer of each asked agent. `standins`: agents,
-    configured by the operator, of which one is asked if the recipient does not answer. `asked` records a question
-    to the operator on the board (task id, agent, text).
+    `work` identifies the assignment. If the same letter is sent again after a crash, it is recognised by this name.
+    `known`: the agents to which letters can be written. `wait`: number of seconds to wait for the answer of each
+    agent that is asked. `standins`: agents that the operator has configured. One of them is asked if the recipient
+    does not answer. `asked` records on the board a question to the operator (task id, agent, text).
     """
 
     name: str
@@ -50,17 +50,18 @@ class Letters:
 
     @property
     def seconds(self) -> float:
-        """Implement `Post.seconds`. The maximum covers the recipient and one substitute."""
+        """Return the maximum duration of a question. Implements `Post.seconds`. It covers the recipient and one
+        substitute."""
         return self.wait * (2 if self.standins else 1)
 
     async def send(self, recipient: str, text: str) -> str:
-        """Implement `Post.send`."""
+        """Send a letter. Implements `Post.send`."""
         self._check(recipient)
         mail = await self.mailbox.send(self.name, recipient, text, mail_id=self._key(recipient, text))
         return f"sent to {recipient} (letter {mail.id}); an answer comes as a letter"
 
     async def ask(self, recipient: str, text: str) -> str:
-        """Implement `Post.ask`."""
+        """Send a question and wait for the answer. Implements `Post.ask`."""
         self._check(recipient)
         if recipient == OPERATOR:
             return await self._left_with_the_operator(text)
@@ -72,7 +73,7 @@ class Letters:
             except MailRefused:
                 if asked == recipient:
                     raise
-                # The substitute cannot be reached either.
+                # the substitute cannot be reached either
                 continue
             if reply.missed == "cycle":
                 circle = " -> ".join((*reply.cycle, reply.cycle[0]))
@@ -84,7 +85,7 @@ class Letters:
         return f"no answer from {' or '.join(silent)} within {self.wait:g} s; go on without it"
 
     async def _left_with_the_operator(self, text: str) -> str:
-        """Send a question to the operator without waiting. The letter says how the answer reaches the task."""
+        """Send a question to the operator without waiting. The letter says how the answer gets to the task."""
         attempt = _AN_ATTEMPT.fullmatch(self.work)
         if attempt:
             await self.asked(attempt["task"], self.name, text)

@@ -1,6 +1,6 @@
 """The locks of `artoo serve` (`serve.lock`) and of one submission's approval, with their patience.
 
-Locks end with their process.
+A lock ends together with its process.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from artoo.runtime.changes.submissions import writing
 from artoo.workspace.directory import WorkspaceInUse
 
 PATIENCE_SECONDS = 20.0
-"""Timeout for another ruling on the same task. The operator may hold the lock longer while reading."""
+"""Number of seconds to wait for another decision about the same task. The operator may hold the lock longer while
+reading."""
 _BETWEEN_TRIES_SECONDS = 0.02
 
 
 @asynccontextmanager
 async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) -> AsyncGenerator[None]:
-    """Hold the lock on `what`. Raises WorkspaceInUse if another process still holds it after `patience` seconds,
-    SandboxError if the lock file cannot be created."""
+    """Hold the lock on `what`. Raises WorkspaceInUse if another process still holds it after `patience` seconds.
+    Raises SandboxError if the lock file cannot be made."""
     until = time.monotonic() + patience
     with writing(lock):
-        # Polls instead of blocking in a thread, because after a cancellation nothing would close the descriptor.
+        # The lock is tried periodically. A thread that blocks would not close the descriptor after a cancellation.
         while (descriptor := _try_lock(lock)) is None:
             if time.monotonic() >= until:
                 raise WorkspaceInUse(f"another process reviews {what} or decides on it; try again after that")
@@ -40,12 +41,13 @@ async def alone(lock: Path, what: str, *, patience: float = PATIENCE_SECONDS) ->
 
 
 def _try_lock(lock: Path) -> int | None:
-    """Try to lock the file. Returns its descriptor, or None if it is locked or was removed by its last holder."""
+    """Try to lock the file. Returns its descriptor. Returns None if it is locked, or if its last holder has removed
+    it."""
     lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A file without a name was removed by its last holder, so a lock on it would exclude no one.
+        # If a file has no name any more, its last holder has removed it, and a lock on it would exclude no one.
         if os.fstat(descriptor).st_nlink:
             return descriptor
     except BlockingIOError:
@@ -59,7 +61,7 @@ def _try_lock(lock: Path) -> int | None:
 
 def _let_go(lock: Path, descriptor: int) -> None:
     try:
-        # A lock file that cannot be removed does no harm.
+        # a lock file that cannot be removed does no harm
         with suppress(OSError):
             lock.unlink(missing_ok=True)
     finally:
@@ -71,7 +73,8 @@ FILE = "serve.lock"
 
 @contextmanager
 def only_instance(home: Path) -> Generator[None]:
-    """Hold this home's lock. Raises ConfigurationError, naming the process, if another one serves it."""
+    """Hold the lock of this home. If another process serves the home, raises ConfigurationError that names the
+    process."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(home / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -90,11 +93,12 @@ def only_instance(home: Path) -> Generator[None]:
 
 
 def serving(home: Path) -> int | None:
-    """Return the id of the process that serves this home (0 if unknown), or None if there is none."""
+    """Return the id of the process that serves this home (0 if the id is not known). Return None if there is
+    none."""
     try:
         descriptor = os.open(home / FILE, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        # The home was never served, or this process has no access to the file.
+        # the home was never served, or this process may not read the file
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -35,7 +35,8 @@ from artoo.runtime.memory.shared_memory import NO_TASK
 
 @dataclass(slots=True)
 class Minds:
-    """The memories of a team. `small_model`: if true, prompts contain only the knowledge closest to the request."""
+    """The memories of all agents of a team. `small_model`: true if a prompt contains only the knowledge that is
+    most similar to the request."""
 
     database: Database
     artoo: Artoo
@@ -51,7 +52,7 @@ class Minds:
         self._folders[folder.name] = folder
 
     async def knowledge(self, agent: str, request: str) -> str:
-        """Return an agent's knowledge for the prompts of one request. Empty if its file cannot be read."""
+        """Return the knowledge of an agent for the prompts of one request. Return "" if the file cannot be read."""
         try:
             text = await asyncio.to_thread(read_text, self._knowledge(agent))
         except (OSError, UnicodeDecodeError):
@@ -60,7 +61,7 @@ class Minds:
         return relevant(text, request, min(most, SMALL_MODEL_CHARACTERS) if self.small_model else most)
 
     async def remember(self, agent: str, session: Session, request: str, result: FinalResult) -> None:
-        """Store a finished session and the observation from it, once. Raises ActivityStoreError."""
+        """Store a session that has ended, and the observation from it, once. Raises ActivityStoreError."""
         await self._store(agent).keep(session, observation_of(request, result))
 
     async def note(self, agent: str, session: Session) -> None:
@@ -94,7 +95,7 @@ class Minds:
 
     @property
     def _port(self) -> Port:
-        """Return the slow loop's port on the stream, which is only used to publish."""
+        """Return the port of the slow loop on the stream. It is only used to publish."""
         if self._speaking is None:
             self._speaking = self.artoo.bus.port(Role.DREAMER, NO_TASK)
             self.artoo.bus.close_task(NO_TASK)

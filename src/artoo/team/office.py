@@ -44,7 +44,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """The persistent data and services of a home's team. `cluster` is set if machines share the database."""
+    """The stored data and the services of a home's team. `cluster` is set if several machines share the
+    database."""
 
     config: Config
     database: Database
@@ -66,27 +67,28 @@ class Office:
 
     @property
     def machine(self) -> str:
-        """Return the name of this machine. Empty if the database is not shared."""
+        """Return the name of this machine. Return "" if the database is not shared."""
         return "" if self.cluster is None else self.cluster.machine
 
     @property
     def exchange(self) -> Exchange | None:
-        """Return the exchange with other machines. None if the database is not shared."""
+        """Return the object that exchanges submissions with other machines. Return None if the database is not
+        shared."""
         return None if self.cluster is None else self.cluster.exchange
 
     @property
     def home(self) -> Path:
-        """Return artoo's own directory as a real path."""
+        """Return artoo's own directory as a resolved path."""
         return self.submissions.home
 
     @property
     def routine(self) -> Path:
-        """Return the path of the home's patrol routine, which all agents run besides their own. It need not
+        """Return the path of the home's patrol routine. All agents run it in addition to their own. It need not
         exist."""
         return _routine(self.config, self.home)
 
     async def archive(self, task_id: str, actor: str) -> None:
-        """Archive a task, then delete its work. If interrupted, the next start deletes the work.
+        """Archive a task, and then delete its work. If this is interrupted, the next start deletes the work.
 
         Raises GovernanceRefused if the task cannot be archived.
         """
@@ -94,10 +96,10 @@ class Office:
         await asyncio.to_thread(self.submissions.discard, task_id, actor)
 
     async def sweep(self) -> None:
-        """Delete the work of archived tasks that an interrupted process has left.
+        """Delete the work of archived tasks that an interrupted process has not deleted.
 
-        Work of tasks unknown to the database is kept, because the database may be new or an old copy. Raises
-        ActivityStoreError.
+        The work of a task that the database does not know is kept, because the database may be new or an old copy.
+        Raises ActivityStoreError.
         """
         listed = await asyncio.to_thread(self.submissions.listed)
         states = await self.board.states(listed)
@@ -111,17 +113,17 @@ class Office:
             )
 
     def _discard(self, task_id: str) -> None:
-        # Another process is using it.
+        # another process is using it
         with suppress(SandboxError):
             self.submissions.discard(task_id, RUNTIME)
 
     def folders(self) -> FoundAgents:
-        """Find the agents on disk. Blocks."""
+        """Find the agents that have folders on disk. Blocks."""
         return folders_of(self.config, self.home)
 
 
 def folders_of(config: Config, home: Path) -> FoundAgents:
-    """Find the agents on disk. `home`: artoo's own directory, as a real path. Blocks."""
+    """Find the agents that have folders on disk. `home`: artoo's own directory, as a resolved path. Blocks."""
     return find_agents(home, home / config.runtime.memory.procedural.path, _routine(config, home))
 
 
@@ -130,7 +132,8 @@ def _routine(config: Config, home: Path) -> Path:
 
 
 async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[str]:
-    """Return the agents whose folders are gone. Only for a single machine, as another may have the folders."""
+    """Return the agents whose folders no longer exist. If several machines share the database, return none, because
+    another machine may have the folder."""
     there = {folder.name for folder in (await asyncio.to_thread(folders_of, config, home)).agents}
     return frozenset(
         record.name for record in await registry.list() if not (record.retired or record.name in there)
@@ -138,7 +141,7 @@ async def _missing(config: Config, home: Path, registry: Registry) -> frozenset[
 
 
 def trust_policies(config: Config) -> Policies:
-    """Return the configured trust levels."""
+    """Return the levels of trust in the configuration."""
     levels = config.runtime.governance.trust_levels
     listed = {
         TrustLevel.PROBATION: levels.probation,
@@ -150,7 +153,7 @@ def trust_policies(config: Config) -> Policies:
 
 
 def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
-    """Return the operator's rules for tasks without an explicit complexity."""
+    """Return the operator's rules that determine the complexity of tasks which have none."""
     return tuple(
         ComplexityRule(
             Complexity(rule.complexity),
@@ -164,17 +167,18 @@ def complexity_rules(config: Config) -> tuple[ComplexityRule, ...]:
 
 
 async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = None) -> Database:
-    """Open the database of a home (created if absent), or the store that it shares.
+    """Open the database of a home (made if it does not exist), or the store that it shares with other machines.
 
-    `lasting`: for long-running processes. If given, the database waits for an unreachable store or a full disk, and
-    reports this by `lasting`. Raises ConfigurationError and ActivityStoreError, each with the necessary action.
+    `lasting`: given by processes that run for long. With it, the database waits while the store cannot be reached
+    or the disk is full, and reports this by calling `lasting`. Raises ConfigurationError and ActivityStoreError.
+    Each says what must be done.
     """
     home = config.home.resolve()
     if config.store is None:
         path = database_path(config.runtime.memory.episodic.activity_db, home)
         return await open_file(path, clock, lasting=lasting)
     check_installed()
-    # The driver is installed only with an optional extra.
+    # the driver is installed only with an optional extra
     from artoo.cluster.cluster import open_shared
 
     return await open_shared(config, parse(config.store), lasting)
@@ -184,7 +188,7 @@ async def open_books(config: Config, clock: Clock, *, lasting: Tell | None = Non
 async def open_office(
     config: Config, clock: Clock | None = None, ids: Ids | None = None, *, lasting: Tell | None = None
 ) -> AsyncGenerator[Office]:
-    """Open the database and the services over it. Raises the errors of `open_books`."""
+    """Open the database, and the services that use it. Raises the errors of `open_books`."""
     clock, ids = clock or SystemClock(), ids or UuidIds()
     config.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     home = config.home.resolve()

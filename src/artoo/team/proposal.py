@@ -19,10 +19,11 @@ from artoo.workspace.settlement.service import Subject, opened
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A submission compared with the user's current files. An approval is bound to `digest`.
+    """A submission that was compared with the user's current files. An approval is bound to its `digest`.
 
-    `question` is put to the operator. `review` has every change with its diff. `asks`: the reasons why the operator
-    must be asked, one per line; empty if no approval is needed. `project`: where the task worked.
+    `question` is the question to the operator. `review` contains every change with its diff. `asks`: the reasons
+    why the operator must be asked, one on each line. It is empty if no approval is needed. `project`: the directory
+    in which the task worked.
     """
 
     project: Path
@@ -37,12 +38,12 @@ class Proposal:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Return the conflicts with the user's changes. If there are any, nothing can be applied."""
+        """Return the conflicts with changes of the user. If there are any, nothing can be applied."""
         return self.review.conflicts
 
 
 def propose(submissions: Submissions, board_task: str, mode: ApplyMode) -> Proposal | None:
-    """Return the review of a submission. None if it has no files. Blocking. Raises SandboxError."""
+    """Return the review of a submission. Return None if it contains no files. Blocking. Raises SandboxError."""
     directory = submissions.workspace(board_task)
     if not directory.exists:
         return None
@@ -66,10 +67,10 @@ def _asks(found: ChangeSet, mode: ApplyMode) -> Generator[str]:
 
 
 def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tuple[Conflict, ...]:
-    """Apply exactly the approved changes, all or nothing; `artoo undo <board task>` undoes them. Blocking.
+    """Apply exactly the approved changes, all of them or none. `artoo undo <board task>` undoes them. Blocking.
 
-    May be repeated after a crash. If there are conflicts, they are returned and nothing is changed. Raises
-    SandboxError if the changes differ from the approved ones, or the operating system reports an error.
+    The call may be repeated after a crash. If there are conflicts, they are returned and nothing is changed. Raises
+    SandboxError if the changes are not the approved ones, or if the operating system reports an error.
     """
     directory = submissions.workspace(board_task)
     if directory.exists:
@@ -87,5 +88,6 @@ def carry_out(submissions: Submissions, board_task: str, approved: Intent) -> tu
 
 
 def took_effect(submissions: Submissions, board_task: str, digest: str | None = None) -> bool:
-    """Check whether a change set of this task (`digest` None: any) was applied and not undone since. Blocking."""
+    """Return whether a change set of this task was applied and has not been undone since. `digest`: the digest of
+    the change set (None: of any). Blocking."""
     return finish.took_effect(submissions.home, board_task, digest)

@@ -1,10 +1,11 @@
 """Review a submission by an agent's model, with token limits and room for evidence.
 
-Code checks come first, then one question to the agent's model.
+Checks by code come first. They are followed by one question to the agent's model.
 
-The verdict takes effect like the operator's. Request, result and changes are shown to the model completely or not
-at all, because an approval applies all changes. Evidence gets the remaining room. Each call's input and output have
-separate limits, so that a long script does not displace its output.
+The verdict of the model has the same effect as that of the operator. The request, the result and the changes are
+shown to the model completely or not at all, because an approval applies all changes. The evidence gets the space
+that is left. The input and the output of a call have separate limits, so that a long script does not take the space
+of its output.
 """
 
 from __future__ import annotations
@@ -31,18 +32,19 @@ _MAX_TOKENS = 400
 REVIEW_CALLS = 8
 
 _RESERVED_TOKENS = 3_000
-"""Tokens of the window reserved for instructions, the agent's identity, and the answer."""
+"""Number of tokens of the window that are reserved for instructions, the identity of the agent, and the answer."""
 _CHARACTERS_A_TOKEN = 3
 _SMALL_ROOM = 8_000
-"""Limit in characters for a small model, which cannot follow long texts."""
+"""Maximum number of characters for a small model, which cannot follow long texts."""
 _LEAST_ROOM = 2_000
 _EVIDENCE_SHARE = 4
-"""One part in this many of the room is reserved for evidence."""
+"""The evidence gets one part in this many of the space."""
 
 _LEAST_CALL = 600
-"""Minimum number of characters for each call. If there is less room, the oldest calls are left out."""
+"""Minimum number of characters for each call. If there is less space, the oldest calls are left out."""
 _FRAME, _LITTLE = 60, 200
-"""Characters around each text, and the excess over its limit up to which a text is not shortened."""
+"""Number of characters around each text, and the number by which a text may exceed its limit without being
+shortened."""
 
 _NEW_CONTENT = (ChangeKind.CREATED, ChangeKind.OVERWRITTEN)
 
@@ -50,7 +52,8 @@ _FROM_FILES = "Shown of files before the first call:"
 
 
 def problems_of(work: SubmittedWork) -> tuple[str, ...]:
-    """Return the problems found without a model: unmet criteria, withheld operations, contradicted claims."""
+    """Return the problems that are found without a model. These are unmet criteria, withheld operations, and
+    contradicted claims."""
     return tuple(dict.fromkeys(_problems(work)))
 
 
@@ -67,14 +70,15 @@ def _problems(work: SubmittedWork) -> Iterator[str]:
 
 
 class TooMuchToJudge(ArtooError):
-    """The changes do not fit into the model's window. The model was not asked."""
+    """Raised if the changes do not fit into the window of the model. The model was not asked then."""
 
 
 async def review(bench: Bench, member: Member, claim: TaskClaim, work: SubmittedWork) -> int:
-    """Approve or reject as the agent. Returns the number of model calls.
+    """Approve or reject a submission on behalf of the agent. Returns the number of model calls.
 
-    Only the reviewed changes are approved. A submission with conflicts is approved too, because artoo itself sends
-    it back. Raises ModelError, BudgetExhausted, TooMuchToJudge (no verdict then), SandboxError, GovernanceRefused.
+    Only the changes that were reviewed are approved. A submission with conflicts may be approved too, because artoo
+    itself then sends it back. Raises ModelError, BudgetExhausted and TooMuchToJudge (without a verdict),
+    SandboxError, and GovernanceRefused.
     """
     approvals, task = bench.office.approvals, claim.task
     problems, calls, reason = problems_of(work), 0, ""
@@ -111,7 +115,7 @@ async def _asked(
 
 
 def room_of(known: Known) -> int:
-    """Return how many characters of a submission are shown to such a model."""
+    """Return how many characters of a submission such a model is shown."""
     room = max(_LEAST_ROOM, (known.window - _RESERVED_TOKENS) * _CHARACTERS_A_TOKEN)
     return min(room, _SMALL_ROOM) if known.small else room
 
@@ -119,7 +123,7 @@ def room_of(known: Known) -> int:
 def exhibits(
     work: SubmittedWork, request: str, changes: Sequence[ClassifiedChange], room: int
 ) -> dict[Segment, str] | None:
-    """Return the prompt segments of the question. None if the submission is too large to be shown."""
+    """Return the segments of the prompt. Return None if the submission is too large to be shown."""
     if any(_is_unseen(change) for change in changes):
         return None
     result, changed = f"Result:\n{work.summary}", _changes(changes)
@@ -135,12 +139,13 @@ def exhibits(
 
 
 def _is_unseen(change: ClassifiedChange) -> bool:
-    """Check whether a change has new content that is too large to be shown. A moved file's content is not new."""
+    """Return whether a change has new content that is too large to be shown. The content of a moved file is not
+    new."""
     return change.kind in _NEW_CONTENT and not change.diff and (change.size_after or 0) > DIFF_BYTES
 
 
 def _size(text: str) -> int:
-    """Return the size of a text in bytes, so that Chinese characters count for more than Latin ones."""
+    """Return the size of a text in bytes. Chinese characters thus count more than Latin letters."""
     return len(text.encode("utf-8", "replace"))
 
 
@@ -160,13 +165,13 @@ def _evidence(work: SubmittedWork, room: int) -> str:
     if work.records:
         shown = _calls(work, room - len(told))
     else:
-        # Earlier versions stored lines instead of records.
+        # earlier versions stored lines instead of records
         shown = without_middle("\n".join(f"- {call}" for call in work.calls), room - len(told))
     return "\n\n".join(filter(None, (told, shown))) or "(none)"
 
 
 def _calls(work: SubmittedWork, room: int) -> str:
-    """Return the newest calls that fit into `room`. Room that short texts do not need goes to longer ones."""
+    """Return the newest calls that fit into `room`. Space that short texts do not need is given to longer ones."""
     first = max(0, len(work.records) - max(1, room // _LEAST_CALL))
     calls = list(enumerate(work.records, 1))[first:]
     read = any(call.tool == "read_file" for call in work.records)
@@ -186,19 +191,20 @@ def _call(number: int, call: ToolCall, limit: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return a text set off and shortened to `limit` characters, unless it is only slightly longer."""
+    """Return an indented text that is shortened to `limit` characters, unless it exceeds the limit only a
+    little."""
     return set_off(without_middle(text, max(0, limit - _LITTLE)))
 
 
 def _put_out(call: ToolCall) -> list[str]:
-    """Return the outputs of a call, and the reason of a failed call."""
+    """Return the outputs of a call. If the call failed, return the reason too."""
     why = call.reason if call.status is not CallStatus.OK and call.reason not in (None, call.error_output) else ""
     return [text for text in (call.output, call.error_output, why or "") if text.strip()]
 
 
 def level(sizes: Sequence[int], room: int) -> int:
-    """Return the limit for each item of `sizes` so that all fit into `room`; small items leave room to larger
-    ones."""
+    """Return the limit for each item of `sizes` with which all items fit into `room`. Space that small items do not
+    need is given to larger ones."""
     left, most = room, 0
     for taken, size in enumerate(ordered := sorted(sizes)):
         share = left // (len(ordered) - taken)

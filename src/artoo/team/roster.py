@@ -21,7 +21,8 @@ KEPT = "what it left is kept; artoo agent accept {name} takes it back"
 
 
 class AgentStatus(StrEnum):
-    """The status of an agent. `NOT_ACCEPTED`: its identity on disk is not the one that the operator accepted."""
+    """The status of an agent. `NOT_ACCEPTED`: the identity on disk is not the one that the operator has
+    accepted."""
 
     READY = "ready"
     PAUSED = "paused"
@@ -33,7 +34,8 @@ class AgentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An agent in a list. `trust` None: the operator has not accepted it yet. `detail`: why it cannot work."""
+    """An agent, as `artoo agent list` shows it. `trust`: its level of trust. It is None if the operator has not
+    accepted the agent yet. `detail`: the reason why it cannot work."""
 
     name: str
     trust: str | None
@@ -42,7 +44,8 @@ class Listed:
 
 
 async def roster(office: Office) -> tuple[list[Listed], list[str]]:
-    """Return all agents, and the problems of their folders and routines, which agents do not report themselves."""
+    """Return all agents. Also return the problems with their folders and routines, which the agents do not report
+    themselves."""
     found = await asyncio.to_thread(office.folders)
     records = {record.name: record for record in await office.registry.list()}
     agents = [await asyncio.to_thread(_on_disk, folder, records.pop(folder.name, None)) for folder in found.agents]
@@ -60,7 +63,7 @@ async def roster(office: Office) -> tuple[list[Listed], list[str]]:
 
 
 def listed(record: AgentRecord) -> Listed:
-    """Return an agent as recorded in the registry."""
+    """Return an agent as the registry describes it."""
     if record.retired:
         return Listed(record.name, record.trust.value, AgentStatus.RETIRED, KEPT.format(name=record.name))
     state = AgentStatus.STOPPED if record.stopped else AgentStatus.PAUSED if record.paused else AgentStatus.READY
@@ -69,7 +72,7 @@ def listed(record: AgentRecord) -> Listed:
 
 
 def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:
-    """Compare the identity on disk with the accepted one, without waiting for a heartbeat to do so. Blocks."""
+    """Compare the identity on disk with the accepted one. This does not wait until a heartbeat does it. Blocks."""
     if record is not None and (record.retired or digest(folder.identity) == record.identity_sha256):
         return listed(record)
     trust, why = None, ""
@@ -80,7 +83,7 @@ def _on_disk(folder: AgentFolder, record: AgentRecord | None) -> Listed:
 
 
 def _without_folder(record: AgentRecord, *, shared: bool) -> Listed:
-    """Return an agent without a folder here. `shared`: if true, another machine may have the folder."""
+    """Return an agent that has no folder here. `shared`: true if another machine may have the folder."""
     if record.retired:
         return listed(record)
     if shared:

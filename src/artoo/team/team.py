@@ -53,23 +53,26 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NO_TASK = ""
-"""Task id for records of the team. They belong to no task of the dual loop, so they are on the stream but in no
+"""The task id of records of the team. These belong to no task of the dual loop. They are on the stream, but in no
 task log."""
 
 UPKEEP_SECONDS, LATE_SECONDS = 60.0, 5.0
 LOOK_SECONDS = 20.0
-"""Seconds between two renewals of seats and checks for free seats: a third of the lease."""
+"""Number of seconds between two renewals of seats, and between two checks for free seats. It is a third of the
+lease."""
 ARCHIVE_AFTER = timedelta(days=7)
 """How long a completed or cancelled task stays on the board before artoo archives it."""
 
 LONGEST_WAIT = 3_600.0
 STOP_AGAIN_SECONDS = 1.0
 BETWEEN_LOOKS_SECONDS = 2.0
-"""Minimum delay between two checks of the seats, so that many tasks arriving at once cause only one check."""
+"""Minimum number of seconds between two checks of the seats, so that many tasks that arrive at the same time cause
+only one check."""
 
 
 class Team:
-    """The agents of one home, or for a worker those of all homes. Open it with `open_team`; `run` and `stop` it."""
+    """The agents of one home. For a worker, the agents of all homes. It is opened with `open_team`, and then
+    started and ended with `run` and `stop`."""
 
     def __init__(self, office: Office, artoo: Artoo, minds: Minds, *, grace: float, worker: bool = False) -> None:
         self.office = office
@@ -93,8 +96,8 @@ class Team:
         self.problems: tuple[str, ...] = ()
 
     async def settle(self) -> None:
-        """Recover interrupted operations, claims, letters and approvals of earlier processes, and delete archived
-        work.
+        """Recover the interrupted operations, claims, letters and approvals of earlier processes. Delete the work
+        of archived tasks.
 
         Raises ConfigurationError, ActivityStoreError, SandboxError.
         """
@@ -106,8 +109,9 @@ class Team:
         await office.sweep()
 
     async def run(self, *, ready: Callable[[], None] | None = None) -> None:
-        """Run until `stop`, then wait until running work has ended or is released. Raises ActivityStoreError,
-        except if the store is away or the disk full and the office was opened with `lasting`."""
+        """Run until `stop` is called. Then wait until running work has ended or was released. Raises
+        ActivityStoreError. If the office was opened with `lasting`, it is not raised while the store cannot be
+        reached or the disk is full."""
         async with asyncio.TaskGroup() as group:
             beating: list[asyncio.Task[None]] = []
             publishing = group.create_task(self._outbox.run(self.office.clock))
@@ -128,18 +132,19 @@ class Team:
             await self.office.cluster.seats.leave()
 
     def stop(self) -> None:
-        """Stop the heartbeats. Running tasks are asked to end, and the claims on unfinished work are released."""
+        """Stop the heartbeats. Running tasks are asked to end, and the claims on work that is not finished are
+        released."""
         self._stopping.set()
 
     async def _wound_up(self, beating: list[asyncio.Task[None]]) -> None:
-        """Return when all heartbeats have ended. Tasks that start in the meantime are also interrupted."""
+        """Return when all heartbeats have ended. Tasks that start in the meantime are interrupted too."""
         running = set(beating)
         while running:
             self._artoo.interrupt()
             _, running = await asyncio.wait(running, timeout=STOP_AGAIN_SECONDS)
 
     async def _recruit(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Start heartbeats of accepted agents that do not have one yet, and stop those of agents that may not run
+        """Start the heartbeats of accepted agents that have none yet. Stop those of agents that may not run
         here."""
         records = await self.office.registry.list()
         registered = {record.name: record for record in records}
@@ -173,9 +178,9 @@ class Team:
         self.problems = tuple(problems)
 
     async def _stop_the_gone(self, records: Sequence[AgentRecord], found: FoundAgents) -> None:
-        """Stop agents whose folders are gone. Their tasks are held for the operator, who is notified.
+        """Stop the agents whose folders no longer exist. Their tasks are held for the operator, who is informed.
 
-        This is skipped if several machines share the database, because another machine may have the folder.
+        This is not done if several machines share the database, because another machine may have the folder.
         """
         there = {folder.name for folder in found.agents}
         for record in records:
@@ -184,14 +189,15 @@ class Team:
                     await self.office.registry.check(folder_of(self.office.home, record.name))
 
     async def _found(self, records: Sequence[AgentRecord]) -> FoundAgents:
-        """Return the agents' folders of this home. For a worker, return copies of all accepted agents' folders in
-        the store."""
+        """Return the folders of the agents of this home. For a worker, return copies of the folders of all accepted
+        agents, from the store."""
         if not self._worker or self._seating is None:
             return await asyncio.to_thread(self.office.folders)
         return await self._seating.cluster.agent_files.borrow(self.office.home, records)
 
     async def _seat_elsewhere(self, folder: AgentFolder) -> str | None:
-        """Return why the agent may not run on this machine. None if it may, or there is only one machine."""
+        """Return the reason why the agent may not run on this machine. Return None if it may, or if there is only
+        one machine."""
         if self._seating is None:
             return None
 
@@ -202,19 +208,20 @@ class Team:
         return await self._seating.why_not(folder.name, borrowed=folder.borrowed, busy=busy)
 
     async def _keep_seats(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Renew seats and check for free seats and work of dead machines, periodically and when work arrives."""
+        """Renew seats, and check for free seats and for work of dead machines. This is done periodically and when
+        work arrives."""
         office = self.office
-        # The mark is read before the first check, so that work arriving during the check is noticed.
+        # The mark is read before the first check, so that work that arrives during the check is noticed.
         mark = await office.wake.mark(ANYBODY)
         while True:
             await office.wake.wait(ANYBODY, mark, LOOK_SECONDS)
-            # Read before the check, so that nothing that arrives during it is missed.
+            # It is read before the check, so that nothing that arrives during the check is missed.
             mark = await office.wake.mark(ANYBODY)
             await self._tried(office.board.work.recover, partial(self._recruit, group, beating))
             await office.clock.sleep(BETWEEN_LOOKS_SECONDS)
 
     def _unseat(self, name: str) -> None:
-        """Stop the heartbeat of an agent that is retired or whose seat is on another machine."""
+        """Stop the heartbeat of an agent that is retired, or whose seat is on another machine."""
         heartbeat = self.heartbeats.pop(name, None)
         if heartbeat is not None:
             heartbeat.stop()
@@ -245,7 +252,7 @@ class Team:
     def _duties(self, folder: AgentFolder) -> tuple[Duty, ...]:
         load = partial(self._load, folder)
         work = WorkDuty(folder.name, self._bench, self._allocation(), load)
-        # Patrols and dreams need the agent's folder.
+        # patrols and dream cycles need the folder of the agent
         if folder.borrowed:
             return (work,)
         return (work, self._patrol(folder), self._minds.dream_cycle(folder.name))
@@ -262,7 +269,7 @@ class Team:
         async def run(command: str) -> tuple[int | None, str]:
             await asyncio.to_thread(bench.desk, folder.name)
             seen = await (await self._artoo.evidence(desk)).command(command)
-            # Files that the script wrote are discarded, so such a run counts as failed.
+            # Files that the script has written are discarded, so such a run counts as failed.
             code = None if seen.written else seen.exit_code
             return code, seen.output if seen.problem is None else f"{seen.output}\n{seen.problem}"
 
@@ -296,7 +303,7 @@ class Team:
         return record.stopped or ("by the operator" if record.paused else None)
 
     async def _wake(self, name: str) -> None:
-        """Wake an agent for its letters and tasks, from any process."""
+        """Wake an agent for its letters and tasks, whichever process they come from."""
         wake = self.office.wake
         mark = await wake.mark(name)
         while True:
@@ -308,7 +315,8 @@ class Team:
                 heartbeat.wake("something came in")
 
     async def _upkeep(self, group: asyncio.TaskGroup, beating: list[asyncio.Task[None]]) -> None:
-        """Run the upkeep steps periodically. A failed step is retried later and does not stop the others.
+        """Do the steps of the upkeep periodically. If a step fails, it is retried later, and the others are done
+        nevertheless.
 
         Raises ActivityStoreError.
         """
@@ -342,7 +350,7 @@ class Team:
     def _port(self, role: Role) -> Port:
         if role not in self._ports:
             self._ports[role] = self._artoo.bus.port(role, NO_TASK)
-            # The team only publishes, so no inbox must be kept for it.
+            # The team only publishes messages, so it needs no inbox.
             self._artoo.bus.close_task(NO_TASK)
         return self._ports[role]
 
@@ -352,7 +360,7 @@ async def archive_old(office: Office) -> None:
     before = office.clock.now() - ARCHIVE_AFTER
     for task in await office.board.list({BoardState.COMPLETED, BoardState.CANCELLED}, limit=MOST_TASKS):
         if task.updated_at <= before:
-            # The operator archived it already, or another process uses it now.
+            # the operator has archived it already, or another process is using it
             with suppress(GovernanceRefused, SandboxError):
                 await office.archive(task.id, RUNTIME)
 
@@ -361,10 +369,10 @@ async def archive_old(office: Office) -> None:
 async def open_team(
     office: Office, artoo: Artoo, *, small_model: bool, grace: float = 20.0, worker: bool = False
 ) -> AsyncGenerator[Team]:
-    """Open a team that is ready to run. `worker`: if true, work for the agents of all machines, without their
-    folders.
+    """Open a team that is ready to run. `worker`: true if it works for the agents of all machines, whose folders
+    are not here.
 
-    Raises the errors of `Team.settle`, and ConfigurationError for a worker without a shared store.
+    Raises the errors of `Team.settle`. Raises ConfigurationError for a worker without a shared store.
     """
     if worker and office.cluster is None:
         raise ConfigurationError(

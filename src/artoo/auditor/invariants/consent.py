@@ -24,7 +24,8 @@ def _reviews(task: TaskNotes) -> Iterator[tuple[ConfirmationRequest, Confirmatio
 
 @on(ConfirmationAnswer)
 def answer_unasked(task: TaskNotes, answer: ConfirmationAnswer, envelope: Envelope) -> Iterator[str]:
-    """Report an answer without a question, or an answer about another operation than its question."""
+    """Report an answer to a question that was not asked, or an answer about another operation than that of its
+    question."""
     request = task.asked.get(envelope.cause_id or "")
     if request is None:
         yield f"an answer to no question (digest {answer.digest[:12]})"
@@ -48,7 +49,7 @@ def consent_by_nobody(task: TaskNotes, answer: ConfirmationAnswer, envelope: Env
 
 @on(ConfirmationRequest)
 def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelope) -> Iterator[str]:
-    """Report a repeated question, because a person's refusal holds for the whole task."""
+    """Report that a question was asked again after a person had refused. A refusal is valid for the whole task."""
     for cause, earlier in task.answered.items():
         asked = task.asked.get(cause)
         refused = not earlier.consent.is_yes and earlier.by == PERSON
@@ -59,7 +60,7 @@ def asked_again(task: TaskNotes, request: ConfirmationRequest, envelope: Envelop
 
 @on(ToolCalled)
 def act_without_consent(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report an operation that was refused, but was performed."""
+    """Report an operation that was performed although it was refused."""
     call = called.call
     done = set(call.changes)
     if call.status is CallStatus.OK:
@@ -71,14 +72,14 @@ def act_without_consent(task: TaskNotes, called: ToolCalled, envelope: Envelope)
 
 @on(ToolCalled)
 def withheld_unasked(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report a call recorded as withheld by a person although no person refused anything."""
+    """Report a call that is recorded as withheld by a person although no person has refused anything."""
     if called.call.withheld_by == "person" and "person" not in task.refused.values():
         yield f"{called.call.tool} was withheld by a person, and no person has refused anything"
 
 
 @on(NetworkUsed)
 def reached_without_consent(task: TaskNotes, used: NetworkUsed, envelope: Envelope) -> Iterator[str]:
-    """Report bytes that went to a host and port without an approved question."""
+    """Report bytes that were sent to a host and port for which no question was approved."""
     name = f"[{used.host}]:{used.port}" if ":" in used.host else f"{used.host}:{used.port}"
     agreed = (task.asked.get(cause) for cause, answer in task.answered.items() if answer.consent.is_yes)
     reached = {act.target for asked in agreed if asked is not None for act in asked.acts if act.verb == "network"}
@@ -88,7 +89,7 @@ def reached_without_consent(task: TaskNotes, used: NetworkUsed, envelope: Envelo
 
 @on(Settled)
 def applied_without_consent(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
-    """Report changes that needed approval and took effect without an approval of exactly these changes."""
+    """Report changes that needed approval and were applied without an approval of exactly these changes."""
     if settled.state not in ("applied", "partly"):
         return
     loud = [each for each in settled.counts if each.change_class is not ChangeClass.SILENT]
@@ -104,7 +105,8 @@ def applied_without_consent(task: TaskNotes, settled: Settled, envelope: Envelop
 
 @on(Settled)
 def part_without_a_person(task: TaskNotes, settled: Settled, envelope: Envelope) -> Iterator[str]:
-    """Report a partial apply that no person chose, or an abandoned task's changes that were applied by a policy."""
+    """Report that a part of the changes was applied although no person chose it, or that a policy applied the
+    changes of an abandoned task."""
     said = [answer for _, answer in _reviews(task) if answer.consent.is_yes]
     by_policy = any(answer.by.startswith(POLICY) for answer in said)
     if settled.state in ("applied", "partly") and task.abandoning and by_policy:
@@ -123,8 +125,8 @@ def discarded_unasked(task: TaskNotes, settled: Settled, envelope: Envelope) -> 
 
 @on(FinalResult)
 def ended_unsettled(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report a result before the gate had settled the changes, or with changes other than those that the gate
-    settled."""
+    """Report a result that was published before the gate had settled the changes, or that has other changes than
+    the gate settled."""
     if task.settled is None:
         yield "the task ended before the gate had settled what it changed"
     elif result.changes != task.settled:

@@ -1,6 +1,6 @@
 """Invariants on replans and progress, with the thresholds for repeated directives and repeated calls.
 
-They check for criteria that vanish or are weakened, and for work that continues without progress.
+They find criteria that disappear or are weakened, and work that continues without progress.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from artoo.contracts.solution import Decided, Directive, FinalResult
 
 TOLERANCE = 1e-6
 STORM = 6
-"""Corrections of unmatched subtasks per report: as many as three subtasks may have."""
+"""Number of corrections of unmatched subtasks after which a report is made. Three subtasks together may have as
+many."""
 REPEATS = 5
-"""Number of identical calls in one subtask after which the executor counts as stuck."""
+"""Number of identical calls in one subtask by which the executor counts as stuck."""
 
 _KEEPING = (Directive.CHANGE_PATH, Directive.REFINE)
 
@@ -29,7 +30,8 @@ _KEEPING = (Directive.CHANGE_PATH, Directive.REFINE)
 
 @on(Plan)
 def criterion_dropped(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan that drops a task criterion of an earlier round. Criteria are a contract with the user."""
+    """Report a replan without a criterion of the task that an earlier round had. Criteria are promises to the
+    user."""
     texts = {criterion.text for criterion in plan.task_criteria}
     for criterion in task.criteria:
         if criterion.text not in texts:
@@ -38,7 +40,8 @@ def criterion_dropped(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterat
 
 @on(Plan)
 def criterion_vanished(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan without a criterion that was unmet or unjudged in a subtask of the previous round."""
+    """Report a replan without a criterion that a subtask of the previous round did not meet or that was not
+    judged."""
     account, before = task.account, task.manifest
     if account is None or before is None or plan.round == before.round:
         return
@@ -54,7 +57,7 @@ def criterion_vanished(task: TaskNotes, plan: Plan, envelope: Envelope) -> Itera
 
 @on(Plan)
 def criterion_softened(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a replan that weakens a task criterion: its check is removed or replaced, or it is no longer
+    """Report a replan that weakens a criterion of the task: its check is removed or replaced, or it is no longer
     verifiable."""
     now = {criterion.text: criterion for criterion in plan.task_criteria}
     for before in task.criteria:
@@ -74,7 +77,8 @@ def _strength(criterion: Criterion) -> str:
 
 @on(FinalResult)
 def accepted_unmet(task: TaskNotes, result: FinalResult, envelope: Envelope) -> Iterator[str]:
-    """Report an accepted task with an unmet criterion, D above zero, or another loss than its decision."""
+    """Report a task that was accepted with an unmet criterion, with D above zero, or with another loss than that of
+    its decision."""
     if result.directive is Directive.ACCEPT and result.unmet:
         yield f"accepted, and it says itself that “{result.unmet[0].criterion}” is unmet"
     if result.directive is Directive.ACCEPT and result.loss.D > TOLERANCE:
@@ -89,14 +93,16 @@ def accepted_unmet(task: TaskNotes, result: FinalResult, envelope: Envelope) -> 
 
 @on(Decided, nature="anomaly")
 def ggs_thrashing(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report consecutive break_symmetry directives with D not falling: replanning does not improve the result."""
+    """Report break_symmetry directives in a row although D does not fall, which means that new plans do not improve
+    the result."""
     if decided.directive is Directive.BREAK_SYMMETRY:
         yield from _not_falling(task, decided, (Directive.BREAK_SYMMETRY,))
 
 
 @on(Decided, nature="anomaly")
 def steady_distance(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report change_path or refine in consecutive rounds with D not falling: the method has no effect."""
+    """Report change_path or refine in rounds in a row although D does not fall, which means that the method has no
+    effect."""
     if decided.directive in _KEEPING:
         yield from _not_falling(task, decided, _KEEPING)
 
@@ -111,14 +117,15 @@ def _not_falling(task: TaskNotes, decided: Decided, same: tuple[Directive, ...])
 
 @on(Decided, nature="anomaly")
 def suspicious_improvement(task: TaskNotes, decided: Decided, envelope: Envelope) -> Iterator[str]:
-    """Report cell 6 of the paper, as marked by R7: the loss falls although the approach is wrong."""
+    """Report cell 6 of the paper, as the solver (R7) has marked it: the loss falls although the approach is
+    wrong."""
     if decided.suspicious:
         yield f"round {decided.round}: ∇L {decided.grad_l:+.3f} with P {decided.loss.P:.2f}"
 
 
 @on(Plan, nature="anomaly")
 def same_plan_again(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator[str]:
-    """Report a plan after break_symmetry that is identical to an earlier plan."""
+    """Report a plan after break_symmetry that equals an earlier plan."""
     if task.directive is None or task.directive.directive is not Directive.BREAK_SYMMETRY:
         return
     if task.drafts and task.drafts[-1] in task.drafts[:-1]:
@@ -127,8 +134,8 @@ def same_plan_again(task: TaskNotes, plan: Plan, envelope: Envelope) -> Iterator
 
 @on(CorrectionSignal, nature="anomaly")
 def correction_storm(task: TaskNotes, signal: CorrectionSignal, envelope: Envelope) -> Iterator[str]:
-    """Report every sixth correction of subtasks that have not matched, because R4a and R3 then repeat
-    themselves."""
+    """Report every sixth correction of subtasks that have not matched. The validator (R4a) and the executor (R3)
+    repeat themselves then."""
     corrections = 1 + task.corrections.total()
     if corrections % STORM == 0:
         subtasks = len({*task.corrections, signal.subtask_id})
@@ -137,6 +144,6 @@ def correction_storm(task: TaskNotes, signal: CorrectionSignal, envelope: Envelo
 
 @on(ToolCalled, nature="anomaly")
 def stuck_loop(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report the same call repeated many times in one subtask."""
+    """Report a call that was made many times in one subtask."""
     if task.repeated[called.subtask_id, called.call.tool, hash(called.call.input)] + 1 == REPEATS:
         yield f"the call {called.call.tool} {called.call.input[:80]!r} was made {REPEATS} times in one subtask"

@@ -16,7 +16,8 @@ from artoo.contracts.routes import ROUTES, may_follow
 from artoo.contracts.solution import RoleFailure
 
 _BACKWARDS = timedelta(milliseconds=50)
-"""Tolerance for a time stamp before the previous one. Clock adjustments stay below it, a changed clock does not."""
+"""Maximum time by which a message may have an earlier time stamp than the one before. Regular adjustments of a
+clock are smaller, and a clock that was set back differs by more."""
 
 _MAY = {kind: route.senders for kind, route in ROUTES.items()}
 _CAUSES = {kind: route.causes for kind, route in ROUTES.items()}
@@ -29,7 +30,8 @@ _ROLES_OF_A_TASK = frozenset(
 
 @on(Contract, whole=False)
 def wrong_sender(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message kind that its sender may not publish. It did not come through the sender's port."""
+    """Report a kind of message that its sender may not publish. Such a message did not come through the port of the
+    sender."""
     may = _MAY.get(envelope.kind, _NOBODY)
     if envelope.sender not in may:
         yield f"{envelope.sender} said {envelope.kind}, which only {', '.join(sorted(may)) or 'nobody'} may say"
@@ -52,14 +54,14 @@ def unknown_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Ite
 
 @on(Contract, whole=False)
 def cause_from_the_future(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message that was named as a cause before it was on the stream."""
+    """Report a message that another message named as its cause before it was on the stream itself."""
     if envelope.id in task.dangling:
         yield f"this {envelope.kind} was answered before it was on the stream"
 
 
 @on(Contract, whole=False)
 def wrong_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a message whose kind may not follow the kind of its cause."""
+    """Report a message that, by its kind, may not follow its cause."""
     kind, cause = envelope.kind, task.cause_kind(envelope)
     allowed = _CAUSES.get(kind)
     if allowed is None or may_follow(kind, cause):
@@ -73,7 +75,7 @@ def wrong_cause(task: TaskNotes, payload: Contract, envelope: Envelope) -> Itera
 
 @on(Contract, nature="anomaly", whole=False)
 def clock_backwards(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a time stamp before that of the previous message."""
+    """Report a time stamp that is earlier than that of the previous message."""
     before = task.latest
     if before is not None and envelope.at < before.at - _BACKWARDS:
         back = (before.at - envelope.at).total_seconds()
@@ -82,14 +84,14 @@ def clock_backwards(task: TaskNotes, payload: Contract, envelope: Envelope) -> I
 
 @on(Contract, whole=False)
 def no_beginning(task: TaskNotes, payload: Contract, envelope: Envelope) -> Iterator[str]:
-    """Report a role's message for a task that no user has requested."""
+    """Report a message of a role in a task that no user has requested."""
     if task.seen == 0 and envelope.sender in _ROLES_OF_A_TASK and not isinstance(payload, RoleFailure):
         yield f"the first message of this task is a {envelope.kind} of the {envelope.sender}"
 
 
 @on(RouteViolation, whole=False)
 def route_refused(task: TaskNotes, violation: RouteViolation, envelope: Envelope) -> Iterator[str]:
-    """Report that a role's port refused a message that the role may not publish."""
+    """Report that the port of a role has refused a message which the role may not publish."""
     yield f"{violation.offender} tried to say {violation.refused_kind}: {violation.reason}"
 
 
@@ -101,6 +103,6 @@ def messages_dropped(task: TaskNotes, drops: MessagesDropped, envelope: Envelope
 
 @on(ToolCalled)
 def call_after_result(task: TaskNotes, called: ToolCalled, envelope: Envelope) -> Iterator[str]:
-    """Report a call that is recorded after the result of its attempt."""
+    """Report a call that was recorded after the result of its attempt."""
     if (called.subtask_id, called.attempt) in task.attempts_ended:
         yield f"a call of {called.call.tool} is recorded after the result of attempt {called.attempt}"

@@ -14,12 +14,14 @@ from artoo.contracts.envelope import Envelope
 P = TypeVar("P", bound=Contract)
 
 Looks = Callable[[TaskNotes, P, Envelope], Iterable[str]]
-"""Takes the task's notes before this message, the payload and the envelope. Yields descriptions of violations."""
+"""Takes the notes on the task before this message, the payload, and the envelope. Yields descriptions of
+violations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invariant:
-    """An invariant. `kind` None: it checks every message. `whole`: it needs all earlier messages of the task."""
+    """An invariant. If `kind` is None, it checks every message. `whole`: true if it needs all earlier messages of
+    the task."""
 
     name: str
     kind: str | None
@@ -29,7 +31,8 @@ class Invariant:
 
 
 def on(payload: type[P], *, nature: Nature = "violation", whole: bool = True) -> Callable[[Looks[P]], Invariant]:
-    """Turn a function into an invariant with the function's name. `payload` Contract: it checks every message."""
+    """Make a function an invariant with the name of the function. If `payload` is Contract, it checks every
+    message."""
 
     def made(look: Looks[P]) -> Invariant:
         kind = None if payload is Contract else payload.__name__
