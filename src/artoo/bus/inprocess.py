@@ -1,11 +1,12 @@
 """Publish each message to taps, inboxes and watchers in one process, with their default capacities.
 
-Routes that are not in the table are refused.
+A message whose route is not in the table of routes is refused.
 
-Reference: SPEC section 1; implements ports.bus.Bus.
+Reference: SPEC section 1. This module implements ports.bus.Bus.
 
-Every message goes synchronously to the taps, then to the inboxes of the roles in the table of routes, then to the
-watchers' queues. No error or delay of a subscriber reaches the publisher.
+Every message is delivered synchronously: first to the taps, then to the inboxes of the roles in the table of
+routes, then to the queues of the watchers. The publisher never sees an error of a subscriber and never waits for
+one.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _ALLOWED: dict[Role, frozenset[str]] = {
 
 
 class InProcessBus:
-    """One stream with any number of taps, in one process and on one event loop. Not thread-safe.
+    """A stream with any number of taps, in one process and on one event loop. The class is not thread-safe.
 
-    `clock` and `ids` provide the messages' times and ids. They are injected, so that a replay can use its own."""
+    `clock` and `ids` provide the times and the ids of messages. They are given by the caller, so that a replay can
+    use its own."""
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
         self._now = clock.now
@@ -50,7 +52,7 @@ class InProcessBus:
 
     @property
     def open_tasks(self) -> int:
-        """Count the tasks that still have an inbox, or a message that is held for an inbox."""
+        """Return the number of tasks that still have an inbox or a message that is held for an inbox."""
         return len(self._tasks)
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> RolePort:
@@ -62,10 +64,10 @@ class InProcessBus:
         return port
 
     def inbox(self, task_id: str, kinds: frozenset[str], *, capacity: int = 1_024) -> Inbox:
-        """Open a lossless, receive-only inbox for all later messages of these kinds of one task.
+        """Open a lossless inbox that receives all later messages of these kinds of one task. It cannot publish.
 
-        It is for components that react to the stream without being a role, like the pool that starts executors.
-        If it is too full for a message, its reader gets InboxOverflow."""
+        It is for components that react to the stream without being a role, such as the pool that starts executors.
+        If it is too full for a message, its reader gets an InboxOverflow error."""
         inbox = Inbox(
             f"the inbox for {', '.join(sorted(kinds))} (task {task_id})",
             capacity,
@@ -82,7 +84,7 @@ class InProcessBus:
         task_id: str | None = None,
         capacity: int = 1_024,
     ) -> WatchQueue:
-        """Watch the stream. A slow watcher loses messages instead of slowing it down. `name` is used in
+        """Watch the stream. A slow watcher loses messages instead of slowing the stream down. `name` is used in
         warnings."""
         queue = WatchQueue(name, capacity, kinds, task_id, self._stop_watching)
         self._watchers.add(queue)
@@ -95,13 +97,15 @@ class InProcessBus:
             task.deliver(envelope.kind, envelope)
 
     def attach(self, tap: Tap) -> Callable[[], None]:
-        """Call `tap` synchronously for every message, before any queue; return a function that detaches it."""
-        attachment = object()  # a unique key, because the same function may be attached twice
+        """Call `tap` synchronously for every message before the message enters any queue. Return a function that
+        detaches the tap."""
+        attachment = object()  # The key is unique, because the same function may be attached twice.
         self._taps = (*self._taps, (attachment, tap))
         return partial(self._detach, attachment)
 
     def close_task(self, task_id: str) -> None:
-        """Close all ports, inboxes and task-bound subscriptions of a task and forget it. Idempotent.
+        """Close all ports, inboxes and task-bound subscriptions of a task and forget it. A second call has no
+        effect.
 
         Later messages of the task still reach taps and watchers.
         """
@@ -112,7 +116,7 @@ class InProcessBus:
             queue.close()
 
     def close(self) -> None:
-        """Close every task and every subscription. Taps stay attached, because their owners close them."""
+        """Close every task and every subscription. Taps stay attached, because their owners detach them."""
         for task_id in tuple(self._tasks):
             self.close_task(task_id)
         for queue in tuple(self._watchers):
@@ -162,7 +166,7 @@ class InProcessBus:
             if route is None
             else f"{sender.value} may not publish {kind}: only {', '.join(sorted(route.senders))} may"
         )
-        # Publish a record by the bus, so that the attempt is on the stream but the refused message is not.
+        # The bus itself publishes a record, so that the stream contains the attempt but not the refused message.
         violation = RouteViolation(offender=sender, refused_kind=kind, reason=reason)
         self._publish(Role.BUS, task_id, subtask_id, violation, cause)
         raise RouteRefused(f"{reason} (task {task_id}). Nothing was published; the attempt is on the stream.")

@@ -20,7 +20,8 @@ class Publish(Protocol):
 
 
 class RolePort(Inbox):
-    """The port of one role of one task (ports.bus.Port): the role's inbox, which can also publish."""
+    """The port of one role of one task (it implements ports.bus.Port). It is the role's inbox, and it can also
+    publish."""
 
     __slots__ = ("_publish", "role", "subtask_id", "task_id")
 
@@ -45,7 +46,7 @@ class RolePort(Inbox):
     ) -> Envelope:
         """Publish a message and return its envelope. Raises RouteRefused.
 
-        A closed port can still publish, because the last records of a role have to be on the stream too."""
+        A closed port can still publish, because the last records of a role must be on the stream too."""
         return self._publish(
             self.role, self.task_id, self.subtask_id if subtask_id is None else subtask_id, payload, cause
         )

@@ -1,9 +1,9 @@
 """Bounded queues of one reader, an inbox that fails if full, and a watcher's queue that drops if full.
 
-A queue is a deque with one wake-up.
+A queue is a deque together with a way of waking its reader.
 
-A message costs one append, and a waiting reader is woken once, even if more messages follow before it runs.
-Therefore bursts are cheap: a queue with a lock or an awaitable for every message costs several times as much.
+A message costs one append. A waiting reader is woken only once, even if more messages follow before it runs. This
+makes bursts cheap. A queue with a lock or an awaitable for every message would cost several times as much.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Burst = Literal["began", "over"]
 
 
 class MessageQueue:
-    """A bounded queue with one reader. Not thread-safe: use it only on the event loop's thread."""
+    """A bounded queue with one reader. It is not thread-safe: use it only on the thread of the event loop."""
 
     __slots__ = ("_closed", "_waiter", "capacity", "name", "queued")
 
@@ -36,11 +36,12 @@ class MessageQueue:
 
     @property
     def closed(self) -> bool:
-        """True if no more messages will be put into the queue."""
+        """This is True if no more messages will be put into the queue."""
         return self._closed
 
     async def receive(self) -> Envelope:
-        """Return the next message. Raises StreamClosed if closed and empty, ProtocolError for a second reader."""
+        """Return the next message. Raises StreamClosed if the queue is closed and empty, and ProtocolError if
+        another reader is waiting."""
         queued = self.queued
         while not queued:
             if not self.ready():
@@ -59,23 +60,24 @@ class MessageQueue:
                 return
 
     def ready(self) -> bool:
-        """Check whether a message can be taken without waiting."""
+        """Return whether a message can be taken without waiting."""
         return bool(self.queued)
 
     def wake(self) -> None:
-        """Wake the waiting reader, if one waits."""
+        """Wake the reader if one is waiting."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def end(self) -> None:
-        """End the queue for new messages. The reader gets the queued messages, then StreamClosed. Idempotent."""
+        """Accept no more messages. The reader still gets the queued messages, and then StreamClosed. A second call
+        has no effect."""
         self._closed = True
         self.wake()
 
     def _arrival(self) -> asyncio.Future[None]:
-        """Return the future that a reader awaits. The future of a cancelled reader is done, so it may be
-        replaced."""
+        """Return the future that a reader awaits. If the future of an earlier reader is done because that reader
+        was cancelled, it may be replaced."""
         if self._closed:
             raise StreamClosed(f"{self.name} is closed; nothing more will arrive there")
         if self._waiter is not None and not self._waiter.done():
@@ -85,7 +87,7 @@ class MessageQueue:
 
 
 class Inbox(MessageQueue):
-    """A lossless queue. If it is full, its reader fails instead of missing a message."""
+    """A lossless queue. If it is full, an error is raised in its reader instead of losing a message silently."""
 
     __slots__ = ("_leave", "overflowed")
 
@@ -95,9 +97,10 @@ class Inbox(MessageQueue):
         self._leave = leave
 
     def put(self, envelope: Envelope) -> None:
-        """Append a message to the queue. If it is full, the inbox overflows, and `receive` raises from then on."""
+        """Append a message to the queue. If the queue is full, the inbox overflows, and `receive` raises an error
+        from then on."""
         if self.overflowed:
-            return  # the reader fails at its next read, so a later message is useless
+            return  # The reader gets the error at its next read, so later messages would be useless.
         if len(self.queued) >= self.capacity:
             self.overflow()
             return
@@ -113,7 +116,7 @@ class Inbox(MessageQueue):
         self.wake()
 
     def close(self) -> None:
-        """Close the inbox and clear its messages. Idempotent."""
+        """Close the inbox and clear its messages. A second call has no effect."""
         if not self._closed:
             self.queued.clear()
             self.end()
@@ -121,7 +124,7 @@ class Inbox(MessageQueue):
                 self._leave(self)
 
     def ready(self) -> bool:
-        """Check whether a message can be taken without waiting. Raises InboxOverflow."""
+        """Return whether a message can be taken without waiting. Raises InboxOverflow."""
         if self.overflowed:
             raise InboxOverflow(
                 f"{self.name} overflowed: {self.capacity} messages were waiting and the next could not be kept. "
@@ -131,10 +134,10 @@ class Inbox(MessageQueue):
 
 
 class Source(Protocol):
-    """The source of a watcher's messages, which delivers several messages at a time.
+    """The source of a watcher's messages. It delivers several messages at a time.
 
-    `pending` are the messages that are not in the queues yet. A waiting watcher sets `reader_waits`, so that the
-    next message is delivered at once."""
+    `pending` contains the messages that have not been moved to the queues yet. A watcher that waits sets
+    `reader_waits`, so that the next message is delivered at once."""
 
     pending: list[Envelope]
     reader_waits: bool
@@ -145,10 +148,10 @@ class Source(Protocol):
 
 
 class WatchQueue(MessageQueue):
-    """A watcher's queue. If it is full, new messages are dropped for this watcher, and counted.
+    """A watcher's queue. If it is full, new messages are dropped and counted for this watcher only.
 
-    A burst of drops begins with the first drop and ends when the reader has emptied half of the queue, so that
-    drops are not reported one by one for a reader that is always slightly too slow."""
+    A burst of drops begins with the first dropped message and ends when the reader has emptied half of the queue.
+    Otherwise every drop would be reported for a reader that is always slightly too slow."""
 
     __slots__ = ("_dropped", "_leave", "burst", "kinds", "source", "task_id")
 
@@ -176,26 +179,28 @@ class WatchQueue(MessageQueue):
         return self._dropped
 
     def put(self, envelope: Envelope) -> bool:
-        """Append one message if there is room and no burst of drops. If it returns False, call `put_all`
-        instead."""
+        """Append one message if there is room for it and if no burst of drops is going on. If it returns False,
+        call `put_all` instead."""
         if self.burst or len(self.queued) >= self.capacity:
             return False
         self.queued.append(envelope)
         waiter = self._waiter
-        if waiter is not None:  # `wake` inlined, because every watcher would pay for the call at every message
+        # This is the code of `wake`. It is repeated here, because every watcher would pay for a call at every
+        # message.
+        if waiter is not None:
             self._waiter = None
             if not waiter.done():
                 waiter.set_result(None)
         return True
 
     def put_all(self, envelopes: list[Envelope]) -> list[tuple[Burst, int]]:
-        """Append the messages, or count them as dropped. Return the burst that ended and the burst that began, if
-        any."""
+        """Append the messages, or count them as dropped. Return the burst of drops that has ended and the one that
+        has begun, if there are any."""
         queued = self.queued
         waiting = len(queued)
         said: list[tuple[Burst, int]] = []
-        # Wait for half of the queue, because otherwise a slightly too slow reader would cause a report for every
-        # message.
+        # The queue has to be half empty first, because otherwise a reader that is slightly too slow would cause a
+        # report for every message.
         if self.burst and waiting <= self.capacity // 2:
             said.append(("over", self.burst))
             self.burst = 0
@@ -214,14 +219,14 @@ class WatchQueue(MessageQueue):
         return said
 
     def close(self) -> None:
-        """Stop watching. Queued messages can still be read. Idempotent."""
+        """Stop watching. Queued messages can still be read. A second call has no effect."""
         if not self._closed:
             self._leave(self)
             self.end()
 
     def ready(self) -> bool:
-        """Check whether a message can be taken without waiting."""
-        # An empty queue takes all pending messages of a burst as one slice.
+        """Return whether a message can be taken without waiting."""
+        # If the queue is empty, it takes all pending messages of a burst as one slice.
         if not self.queued and self.source is not None and self.source.pending:
             self.source.hand_out()
         return bool(self.queued)

@@ -1,6 +1,6 @@
 """The index from task, role and subtask to inboxes, with the most messages held for a port.
 
-Its cost does not grow with the number of tasks.
+The cost of a look-up does not grow with the number of tasks.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.roles import Role
 from artoo.contracts.routes import ROUTES
 
-# Most messages that are held for a subtask's port that is not open yet.
+# Maximum number of messages that are held for a subtask's port that is not open yet.
 HELD_PER_PORT = 256
 
 Address = tuple[Role, str | None]
 
-# Roles whose next step usually is a model call. They receive a message before the other roles, so that the call
+# Roles whose next step is usually a model call. They receive a message before the other roles do, so that the call
 # starts earlier.
 _ASKING = (Role.PERCEIVER, Role.PLANNER, Role.EXECUTOR, Role.AGENT_VALIDATOR, Role.META_VALIDATOR)
 
@@ -33,9 +33,9 @@ _RECEIVERS = {kind: tuple(sorted(route.receivers, key=_in_turn)) for kind, route
 class TaskInboxes:
     """The inboxes of one task, by role and subtask.
 
-    The component that sees a SubTask on the stream opens the subtask's ports, so messages may come before their
-    port. Messages with a subtask are held (with a limit) until the port opens or the task is closed. A message of
-    the user without a subtask is delivered to every open executor.
+    A subtask's ports are opened by the component that sees the SubTask on the stream, so messages for a port may
+    come before it is opened. Messages with a subtask are therefore held, up to a limit, until the port is opened or
+    the task is closed. A message of the user that has no subtask is delivered to all open executors.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class TaskInboxes:
         self._left: set[Address] = set()
 
     def enter(self, address: Address, inbox: Inbox) -> None:
-        """Add a port's inbox and deliver the held messages to it."""
+        """Add a port's inbox, and deliver the messages to it that were held for it."""
         self._inboxes.setdefault(address, []).append(inbox)
         for envelope in self._held.pop(address, ()):
             inbox.put(envelope)
@@ -55,7 +55,7 @@ class TaskInboxes:
             inbox.overflow()
 
     def leave(self, address: Address, inbox: Inbox) -> None:
-        """Remove a port's inbox. No messages are held for this address any more."""
+        """Remove a port's inbox. From now on, no messages are held for this address."""
         remaining = [other for other in self._inboxes.get(address, ()) if other is not inbox]
         if remaining:
             self._inboxes[address] = remaining
@@ -97,7 +97,7 @@ class TaskInboxes:
             inbox.put(envelope)
 
     def _deliver_to_each(self, role: Role, envelope: Envelope) -> None:
-        """Deliver a message without a subtask to the inboxes of all open ports of the role that have a subtask."""
+        """Deliver a message that has no subtask to all open ports of the role that have one."""
         for (owner, subtask_id), inboxes in self._inboxes.items():
             if owner is role and subtask_id is not None:
                 for inbox in inboxes:
@@ -112,7 +112,7 @@ class TaskInboxes:
         self._held.clear()
 
     def _hold(self, address: Address, envelope: Envelope) -> None:
-        # A closed port never opens again, so its messages would be held until the task ends.
+        # A closed port is never opened again, so messages for it would be held until the task ends.
         if address in self._left:
             return
         held = self._held.setdefault(address, deque())

@@ -4,10 +4,10 @@ The count of missing messages is exact.
 
 Reference: SPEC section 1.
 
-Messages are stored in memory while there is room. Then they are written to the file until the consumer has caught
-up, so that a queue of runs preserves their order without merging. If the file fails too, they are counted in a
-gap. A message costs the publisher one append or, if the consumer is far behind, one encoding and one write to the
-page cache.
+Messages are kept in memory while there is room. If there is no room, they are written to the file until the
+consumer has caught up. A queue of runs (sequences of messages at the same place) preserves their order without
+merging. If writing to the file fails too, the messages are counted in a gap. A message costs the publisher one
+append. If the consumer is far behind, it costs one encoding and one write to the page cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _TASKS_COUNTED = 1_000
 
 
 class SpoolFile:
-    """A file for the messages that do not fit into memory: a queue of lines that is truncated when it is empty.
+    """A file for the messages that do not fit into memory. It is a queue of lines, and it is truncated when the
+    queue is empty.
 
     The file is created in `directory` with mode 0600 at the first write and removed by `close`. `limit` is its
     maximum size in bytes."""
@@ -53,7 +54,7 @@ class SpoolFile:
         return self._path
 
     def append(self, line: bytes) -> None:
-        """Write one whole line with its line end, or raise OSError and leave the file unchanged."""
+        """Write one whole line with its line end. If this fails, raise OSError and leave the file unchanged."""
         if self._written + len(line) > self._limit:
             raise OSError(f"the spool file has reached its limit of {self._limit} bytes")
         descriptor = self._open()
@@ -78,14 +79,14 @@ class SpoolFile:
         return lines
 
     def empty(self) -> None:
-        """Truncate the file to free its space on disk. Call this only when everything was read."""
+        """Truncate the file to free its space on disk. Call this method only after everything was read."""
         if self._descriptor is not None and self._written:
             os.ftruncate(self._descriptor, 0)
         self._written = self._read = 0
         self._rest = b""
 
     def close(self) -> None:
-        """Close and remove the file. Idempotent."""
+        """Close and remove the file. A second call has no effect."""
         if self._descriptor is not None and self._path is not None:
             os.close(self._descriptor)
             self._path.unlink(missing_ok=True)
@@ -95,7 +96,8 @@ class SpoolFile:
 
     def _open(self) -> int:
         if self._descriptor is None:
-            import tempfile  # rarely needed, and slow to import because of shutil
+            # This module is imported here because it is rarely needed and slow to import (it imports shutil).
+            import tempfile
 
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._descriptor, path = tempfile.mkstemp(
@@ -106,7 +108,7 @@ class SpoolFile:
 
 
 class _FileRun:
-    """A run of consecutive messages that are in the file."""
+    """A sequence of consecutive messages that are in the file."""
 
     __slots__ = ("count",)
 
@@ -115,7 +117,7 @@ class _FileRun:
 
 
 class _GapRun:
-    """A run of consecutive messages that are lost."""
+    """A sequence of consecutive messages that are lost."""
 
     __slots__ = ("by_task", "reason")
 
@@ -132,11 +134,11 @@ class _GapRun:
 
 
 class SpoolingTap:
-    """A tap for a bus (`bus.attach(tap)`) with one consumer (ports.spool.Spool).
+    """A tap of a bus (`bus.attach(tap)`) that has one consumer (it implements ports.spool.Spool).
 
-    `memory_limit` is in messages, `disk_limit` in bytes. The file is created in `sink_dir` only when needed.
-    Messages of the kinds in `without` are ignored. Use it on the event loop's thread, as a context manager or
-    with `close`."""
+    `memory_limit` is a number of messages, and `disk_limit` is a number of bytes. The file is only created in
+    `sink_dir` when it is needed. Messages of the kinds in `without` are ignored. Use the tap on the event loop's
+    thread. Use it as a context manager, or call `close`."""
 
     def __init__(
         self,
@@ -189,7 +191,7 @@ class SpoolingTap:
         if envelope.kind in self._without:
             return
         self._accepted += 1
-        # Once one message is in the file, all later ones follow it until the consumer has caught up, which
+        # Once a message is in the file, all later messages are written there until the consumer has caught up. This
         # preserves their order without a merge.
         if not self._overflow and len(self._memory) < self._memory_limit:
             self._memory.append(envelope)
@@ -199,13 +201,14 @@ class SpoolingTap:
             self._stir(self._waiter)
 
     async def receive_batch(self, limit: int = 512) -> list[Envelope | Gap]:
-        """Wait for items and return between one and `limit`, in order. Raises StreamClosed if finished and
-        empty."""
+        """Wait for items, and return at least one and at most `limit` of them, in order. Raises StreamClosed if the
+        tap is finished and empty."""
         await self.wait()
         return self.take(limit)
 
     def take(self, limit: int) -> list[Envelope | Gap]:
-        """Return the present items, in order, at most `limit`; an empty list if there are none."""
+        """Return the items that are present now, in order and at most `limit` of them. Return an empty list if
+        there are none."""
         memory = self._memory
         if memory and len(memory) <= limit:
             taken: list[Envelope | Gap] = list(memory)
@@ -244,7 +247,7 @@ class SpoolingTap:
         self._wake()
 
     def close(self) -> None:
-        """Close the tap, discard the remaining messages and remove the file. Idempotent."""
+        """Close the tap, discard the remaining messages and remove the file. A second call has no effect."""
         unread = len(self._memory) + sum(run.count for run in self._overflow if isinstance(run, _FileRun))
         if unread:
             logger.warning("the spool of %s was closed with %d messages that nobody read", self.name, unread)
@@ -290,8 +293,8 @@ class SpoolingTap:
     def _receive_overflow(self, limit: int) -> list[Envelope | Gap]:
         run = self._overflow[0]
         if isinstance(run, _FileRun):
-            # Read on the event loop's thread: the lines are still in the page cache, and a cancelled consumer
-            # cannot lose messages that a worker thread has read for it.
+            # The file is read on the event loop's thread, because the lines are still in the page cache. If a
+            # worker thread read them, a cancelled consumer could lose the messages that were read for it.
             try:
                 lines = self._file.read(min(limit, run.count))
             except OSError as error:
@@ -336,7 +339,8 @@ class SpoolingTap:
                 self._let_go()
 
     def _stir(self, waiter: asyncio.Future[None]) -> None:
-        """Wake the consumer for a first message, or with a Lull start waiting for the end of its burst."""
+        """Wake the consumer for a first message. If the consumer waits with a Lull, start to wait for the end of
+        the burst instead."""
         if self._lull is None:
             self._wake()
         else:
@@ -348,7 +352,8 @@ class SpoolingTap:
         self._timer = loop.call_later(seconds, self._look, loop, self._accepted)
 
     def _look(self, loop: asyncio.AbstractEventLoop, heard: int) -> None:
-        """Wake the consumer, or wait on if more messages came. This is no coroutine, because it runs very often."""
+        """Wake the consumer. If more messages have come, continue to wait instead. This is not a coroutine, because
+        it runs very often."""
         lull = self._lull
         over = heard == self._accepted or self._overflow or loop.time() >= self._latest
         if lull is None or over or len(self._memory) >= lull.enough:

@@ -2,9 +2,10 @@
 
 A message costs one append.
 
-Watchers of all messages share one pending list, to which a message is appended once. The whole list is moved to
-the watchers' own queues when a watcher waits for a message or finds its queue empty, or when the list is long.
-Therefore a burst costs each watcher one slice and one wake-up, and a quiet stream delivers without delay.
+Watchers that receive all messages share one list of pending messages, to which each message is appended once. The
+whole list is moved to the watchers' own queues when a watcher waits for a message, when a watcher finds its queue
+empty, or when the list is long. Therefore a burst costs each watcher one slice and one wake-up, and a message of a
+quiet stream is delivered without delay.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ OnBurst = Callable[[WatchQueue, Burst, int], None]
 
 
 class Watchers:
-    """All watchers' queues by subscription. `on_burst` is called when a burst of drops begins and when it ends."""
+    """The queues of all watchers, by their subscriptions. `on_burst` is called when a burst of drops begins, and
+    when it ends."""
 
     def __init__(self, on_burst: OnBurst) -> None:
         self._on_burst = on_burst
@@ -39,7 +41,7 @@ class Watchers:
         return iter(found.values())
 
     def add(self, queue: WatchQueue) -> None:
-        """Add a queue, which receives the messages of its subscription from the next message on."""
+        """Add a queue. It receives the messages of its subscription from the next message on."""
         if queue.task_id is not None:
             self._by_task[queue.task_id].append(queue)
         elif queue.kinds is not None:
@@ -72,7 +74,7 @@ class Watchers:
         """Deliver a message to the queues of all its watchers. Never waits."""
         if self._everything:
             pending = self.pending
-            if self.reader_waits and not pending:  # deliver a single message to a waiting reader directly
+            if self.reader_waits and not pending:  # A single message is delivered to a waiting reader directly.
                 self.reader_waits = False
                 for queue in self._everything:
                     if not queue.put(envelope):

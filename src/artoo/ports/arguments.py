@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from artoo.ports.tools import Arguments, Parameter, ToolSpec, own_names
 
-# Most characters of one argument; longer arguments are refused.
+# Maximum number of characters of one argument; longer arguments are refused.
 MAX_ARGUMENT = 1_000_000
 
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -29,7 +29,7 @@ _Schema = Mapping[str, JsonValue]
 def read_arguments(spec: ToolSpec, given: Arguments) -> tuple[Arguments, str]:
     """Return the arguments with the tool's own names and types, and an error message (empty if they are valid).
 
-    Arguments that are null are left out."""
+    Arguments whose value is null are left out."""
     arguments = _gathered(spec, _own_names(spec, given))
     known = {one.name: one for one in spec.parameters}
     typed = {
@@ -63,8 +63,9 @@ def as_text(value: JsonValue) -> str:
 
 
 def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
-    """Rename aliases. If two arguments would get the same name, both keep their given names."""
-    # An alias counts only if no argument has that name itself and no second one claims it.
+    """Rename aliases. If two arguments would get the same name, both of them keep the names that they were
+    given."""
+    # An alias is only replaced if no argument has that name itself and if no second argument has the same alias.
     own = own_names(one.named for one in spec.parameters)
     there = {name: value for name, value in given.items() if value is not None and name not in spec.ignored}
     meant = [own.get(name, name) for name in there]
@@ -75,7 +76,7 @@ def _own_names(spec: ToolSpec, given: Arguments) -> dict[str, JsonValue]:
 
 
 def _gathered(spec: ToolSpec, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Put members that were given as arguments into a list with one object."""
+    """If members of an object were given as separate arguments, collect them into a list with one object."""
     for one in spec.parameters:
         loose = [name for name in arguments if name in one.members]
         if loose and one.name not in arguments:
@@ -84,7 +85,8 @@ def _gathered(spec: ToolSpec, arguments: dict[str, JsonValue]) -> dict[str, Json
 
 
 def _is_left_out(parameter: Parameter, value: JsonValue) -> bool:
-    """Check whether an optional argument is blank text although its schema does not allow free text."""
+    """Return whether an optional argument counts as left out: it is blank text, and its schema does not allow free
+    text."""
     blank = isinstance(value, str) and not value.strip()
     free = "string" in json_types(parameter.schema) and "enum" not in parameter.schema
     return blank and not parameter.required and not free
@@ -113,7 +115,7 @@ def _readings(text: str, types: frozenset[str]) -> Iterable[JsonValue]:
 
 
 def _number(text: str) -> float | None:
-    """Return the finite number in a text, or None. Models write `120`, `120.0` and `120s`."""
+    """Return the finite number in a text, or None. Models write a number of seconds as `120`, `120.0` or `120s`."""
     try:
         value = float(text.strip().removesuffix("s").strip())
     except ValueError:
@@ -134,7 +136,7 @@ def _mismatch(parameter: Parameter, value: JsonValue) -> str:
 
 
 def json_types(schema: _Schema) -> frozenset[str]:
-    """Return the types that a schema allows; all types if it names none."""
+    """Return the JSON types that a schema allows. If the schema names no type, return all types."""
     kind = schema.get("type")
     if isinstance(kind, str):
         return frozenset({kind})

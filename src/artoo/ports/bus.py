@@ -14,9 +14,11 @@ from artoo.contracts.roles import Role
 
 
 class Port(Protocol):
-    """A role's access to the stream of one task. It publishes only as that role and receives only its messages.
+    """A role's access to the stream of one task. The role publishes messages through it and receives only the
+    messages that are addressed to this role.
 
-    Iterating yields the inbox in order of arrival, and ends only after `close`."""
+    Iterating over the port yields the messages of the inbox in order of arrival. The iteration ends only after
+    `close`."""
 
     @property
     def role(self) -> Role:
@@ -33,7 +35,8 @@ class Port(Protocol):
     ) -> Envelope:
         """Publish a message and return its envelope at once, without waiting for a subscriber.
 
-        `subtask_id` defaults to the port's own. Raises RouteRefused when the table of routes forbids it.
+        `subtask_id` defaults to the subtask of the port itself. Raises RouteRefused when the table of routes
+        forbids it.
         """
         ...
 
@@ -46,12 +49,13 @@ class Port(Protocol):
         ...
 
     def close(self) -> None:
-        """Close the inbox and leave the stream; iteration ends. Idempotent."""
+        """Close the inbox and leave the stream, which ends an iteration. A second call has no effect."""
         ...
 
 
 class Subscription(Protocol):
-    """A watcher's bounded queue. If it is full, new messages are dropped for this watcher only, and counted."""
+    """A watcher's bounded queue. If the queue is full, new messages are dropped and counted for this watcher
+    only."""
 
     @property
     def dropped(self) -> int:
@@ -67,15 +71,16 @@ class Subscription(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop watching the stream. Queued messages can still be read. Idempotent."""
+        """Stop watching the stream. Queued messages can still be read. A second call has no effect."""
         ...
 
 
 class Bus(Protocol):
-    """The stream, with ports for roles, subscriptions for watchers, and taps."""
+    """The stream of messages: it opens ports for roles and subscriptions for watchers, and calls the attached
+    taps."""
 
     def port(self, role: Role, task_id: str, *, subtask_id: str | None = None, capacity: int = 256) -> Port:
-        """Open a port for a role. With `subtask_id`, the inbox receives only that subtask's messages."""
+        """Open a port for a role. With `subtask_id`, the inbox receives only the messages of that subtask."""
         ...
 
     def subscribe(

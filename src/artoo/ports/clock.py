@@ -10,7 +10,8 @@ class Clock(Protocol):
     """The only source of time for code that makes decisions."""
 
     def now(self) -> datetime:
-        """Return the wall-clock time, aware, in UTC. It may jump."""
+        """Return the present time of day as an aware datetime in UTC. This time may jump if the machine's clock is
+        set."""
         ...
 
     def monotonic(self) -> float:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Slice(Generic[T]):
-    """A part of a scan: the selected entries, the number of examined ones, and the start of the next slice."""
+    """A part of a scan: the selected entries, the number of examined entries, and the cursor of the next slice."""
 
     found: tuple[T, ...]
     examined: int
@@ -30,7 +30,8 @@ class Slice(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """An M or K entry with the values that decide about forgetting. `age_days` is negative for a future date."""
+    """An M or K entry with the values that decide whether it is forgotten. `age_days` is negative if the date of
+    the entry is in the future."""
 
     megram_id: str
     f: float
@@ -40,7 +41,7 @@ class Fading:
 
 @dataclass(frozen=True, slots=True)
 class RuleEvidence:
-    """A rule with the sums of the live M and K evidence of its pair."""
+    """A rule with the sums of the M and K entries that are evidence about the same tag pair now."""
 
     rule: Megram
     attention: float
@@ -49,7 +50,8 @@ class RuleEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The direct evidence of one pair, without hypotheses and former rules. `megrams` are its newest entries."""
+    """The direct evidence of one tag pair, without hypotheses and without entries that were rules before. `megrams`
+    are its newest entries."""
 
     pair: Pair
     attention: float
@@ -58,17 +60,19 @@ class Cluster:
 
 
 class DreamingElsewhere(MemoryStoreError):
-    """Raised if another process or machine runs the Dreamer on this store, which is a normal condition."""
+    """Raised if the Dreamer already runs on this store in another process or on another machine. This is a normal
+    condition, not a failure."""
 
 
 class DreamStore(Protocol):
     """The operations of the Dreamer on the store."""
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Hold the Dreamer's lock for a pass. Of all processes that share the store, only one can hold it at a
-        time.
+        """Return a context that holds the Dreamer's lock during one pass. Of all processes that share the store,
+        only one can hold it at a time.
 
-        Raises DreamingElsewhere on entering if another process holds it. A process that dies loses the lock."""
+        Entering the context raises DreamingElsewhere if another process holds the lock. If a process dies, its lock
+        is released."""
         ...
 
     async def fading(self, after: str | None, limit: int, select: Callable[[Fading], bool]) -> Slice[Fading]:
@@ -76,11 +80,12 @@ class DreamStore(Protocol):
         ...
 
     async def forget(self, megram_ids: Sequence[str], select: Callable[[Fading], bool]) -> tuple[Megram, ...]:
-        """Delete the entries that `select` still accepts, and return them."""
+        """Delete those of the given entries that `select` still accepts, and return them."""
         ...
 
     async def strong(self, after: str | None, limit: int, select: Callable[[float, float], bool]) -> Slice[Pair]:
-        """Examine up to `limit` pairs, and return those whose direct attention and decision `select` accepts."""
+        """Examine up to `limit` pairs, and return those for which `select` accepts the direct attention and the
+        direct decision."""
         ...
 
     async def cluster(self, pair: Pair, newest: int) -> Cluster:
@@ -92,7 +97,7 @@ class DreamStore(Protocol):
         ...
 
     async def kinds(self, tool: Pair, limit: int) -> tuple[Potentials, ...]:
-        """Return the potentials of a tool (given by its wide pair) for up to `limit` kinds of request. Kinds
+        """Return the potentials of a tool, which its wide pair names, for up to `limit` kinds of request. Kinds
         whose slug is so long that their key is a digest are left out."""
         ...
 
@@ -101,7 +106,8 @@ class DreamStore(Protocol):
         ...
 
     async def demote(self, rule_id: str, k: float, at: datetime) -> bool:
-        """Move a rule to level K with decay `k`, aging from `at` on. Return False if it is no longer a rule."""
+        """Turn a rule into an entry of level K with the decay `k`, whose age is counted from `at`. Return False if
+        the entry is no rule any more."""
         ...
 
     async def store(self, megram: Megram, mark: str, value: str) -> None:
@@ -113,7 +119,8 @@ class DreamStore(Protocol):
         ...
 
     async def mark(self, name: str) -> str | None:
-        """Return a value that the Dreamer stored: a cursor, or a mark that prevents a repetition."""
+        """Return a value that the Dreamer stored under a name: a cursor, or a mark that prevents the Dreamer from
+        repeating a step."""
         ...
 
     async def set_mark(self, name: str, value: str | None) -> None:
@@ -125,5 +132,6 @@ class DreamStore(Protocol):
         ...
 
     async def keep_report(self, report: DreamReport) -> None:
-        """Store the report of a pass (the last 100 are retained), and remove the entries of dead readers."""
+        """Store the report of a pass, and remove the entries of dead readers. The store retains the last 100
+        reports."""
         ...

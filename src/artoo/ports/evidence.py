@@ -16,21 +16,23 @@ Language = Literal["bash", "python"]
 # Default limit for the characters of a difference.
 DIFFERENCE_CHARACTERS = 20_000
 
-# Most paths that are reported of those that a check would write, in path order.
+# Maximum number of paths that are reported of those that a check would write. They are reported in the order of the
+# paths.
 MOST_WRITTEN = 2_000
 
 TRIAL_TEXTS = 20
-# Limits for reading the text files of a trial: TRIAL_TEXTS files and TRIAL_CHARACTERS characters in all.
+# A trial reads at most TRIAL_TEXTS text files, and at most TRIAL_CHARACTERS characters of all of them together.
 TRIAL_CHARACTERS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """The facts about a file for a check: kind, size in bytes, and text (None if missing, binary or too large).
+    """The facts about a file that a check needs: its kind, its size in bytes, and its text. The text is None if the
+    file is missing, binary or too large.
 
-    `sha256` (hex) is the hash of the whole content of a readable regular file of any size, otherwise empty. A
-    link without a target has `is_broken_link` and does not count as existing. `problem` says why the file could
-    not be read; a missing file is no problem."""
+    `sha256` is the hash (hex) of the whole content of a readable regular file of any size. For any other file it is
+    empty. If `is_broken_link` is true, the file is a link without a target, which does not count as existing.
+    `problem` says why the file could not be read; a missing file is no problem."""
 
     exists: bool
     is_directory: bool = False
@@ -44,10 +46,11 @@ class FileView:
 @dataclass(frozen=True, slots=True)
 class CommandView:
     """The result of a read-only command. `exit_code` is None if it did not end by itself (`problem` says why).
-    `output` is its whole output, which ends with `errors`, its error output.
+    `output` is the whole output of the command. It ends with `errors`, which is the error output.
 
-    `written` are the printable paths that it changed; all these changes are discarded. Directories end with a
-    slash. Caches, and files that it rewrote with the same bytes, are left out."""
+    `written` contains the printable paths of the files that the command changed. All these changes are discarded.
+    The paths of directories end with a slash. Caches are left out, and so are files that the command rewrote with
+    the same bytes."""
 
     exit_code: int | None
     output: str
@@ -60,10 +63,10 @@ class CommandView:
 class Trial:
     """The result of a program that ran in a throw-away copy of the workspace.
 
-    `files` maps the printable path (as in `ToolCall.changes`) of every regular file that it made or changed to
-    the sha256 (hex) of the new content; a deleted file has an empty digest. Caches are left out. It is empty if
-    the program could not run (`view.problem` says why). `texts` has the contents of the first TRIAL_TEXTS text
-    files, with at most TRIAL_CHARACTERS characters in all."""
+    `files` maps the printable path of every regular file that the program made or changed to the sha256 (hex) of
+    its new content. The paths are written as in `ToolCall.changes`. For a deleted file, the digest is empty. Caches
+    are left out. `files` is empty if the program could not run; `view.problem` then says why. `texts` has the
+    contents of the first TRIAL_TEXTS text files, with at most TRIAL_CHARACTERS characters in all."""
 
     view: CommandView
     files: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -71,7 +74,8 @@ class Trial:
 
 
 class EvidenceSource(Protocol):
-    """Read-only access to the present files of one subtask (for R4b: of the task)."""
+    """Read-only access to the present files of one subtask, or of the whole task if it belongs to the validator of
+    the task (R4b)."""
 
     async def file(self, path: str) -> FileView:
         """Read a file. Relative paths are tried below the project root, then below the workspace. Never raises."""
@@ -82,18 +86,19 @@ class EvidenceSource(Protocol):
         ...
 
     async def trial(self, language: Language, program: str) -> Trial:
-        """Run a whole program in a copy of the workspace *before* this subtask's changes (R4b: as it is now).
+        """Run a whole program in a copy of the workspace as it was *before* the changes of this subtask. For R4b
+        the copy shows the workspace as it is now.
 
         The run has a time limit, and its changes are discarded. If the workspace is too large for a copy, the
-        trial says so. Never raises.
+        result of the trial says so. Never raises.
         """
         ...
 
     async def difference(self, limit: int = DIFFERENCE_CHARACTERS) -> str:
-        """Return the changes of this subtask (R4b: of the task) so far, as unified diffs, cut at `limit`
-        characters.
+        """Return the changes that this subtask (for R4b: the task) has made so far, as unified diffs that are cut
+        at `limit` characters.
 
-        A binary file, a deletion, a link or a change of mode is described in one line. The text is empty if
-        nothing changed. Never raises: the text names files that cannot be read.
+        A binary file, a deletion, a link or a change of mode is described in one line. The text is empty if nothing
+        changed. Never raises: the text names files that cannot be read.
         """
         ...

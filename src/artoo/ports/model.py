@@ -21,7 +21,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Tier(StrEnum):
-    """The two tiers. brain: R1, R2, R4b, R7, Dreamer. tool: R3, R4a. R4b is never weaker than R2."""
+    """The two tiers of models. The `brain` tier is for the perceiver (R1), the planner (R2), the validator of the
+    task (R4b), the synthesiser (R7) and the Dreamer. The `tool` tier is for the executors (R3) and the validators
+    of subtasks (R4a). The model of R4b is never weaker than the model of R2."""
 
     BRAIN = "brain"
     TOOL = "tool"
@@ -29,11 +31,12 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts about a tier's model that are known before a call. `window`: tokens of prompt and answer together.
+    """The facts about a tier's model that are known before a call. `window` is the maximum number of tokens of a
+    prompt and its answer together.
 
-    `small`: its weights are small (`artoo.llm.wires.how.SMALL_BYTES`), so it gets other prompts. `images`:
-    according to the operator it accepts images. `native`: it is called with function calling; if false, with the
-    text dialect."""
+    `small` is true if the weights of the model are small (`artoo.llm.wires.how.SMALL_BYTES`). Such a model gets
+    other prompts. `images` is true if the operator says that the model accepts images. `native` is true if the
+    model is called with function calling. If it is false, the text dialect is used."""
 
     small: bool = False
     window: int = 32_768
@@ -42,14 +45,16 @@ class Known:
 
 
 class Question(NamedTuple, Generic[T]):
-    """One call. `contract` is the JSON schema's name; `schema` is the required type of the answer.
+    """One question to a model. `contract` is the name of the JSON schema, and `schema` is the type that the answer
+    must have.
 
-    With `body_field`, the answer is free text with a short JSON object, a fenced block, or both, and the block's
-    text becomes that (string) field. No schema is enforced on such an answer, because small models fail to write
-    code in a JSON string, and a grammar makes code worse; the prompt describes the forms, and a parser reads
-    them. `variant` 0 is greedy; a higher number requests another answer to the same question (temperature, seed).
-    `images` are shown to the model after the text. Roles name them; the runtime puts their content into
-    `pictures`, one data URL for each."""
+    If `body_field` is given, the model answers in free text with a short JSON object, a fenced block, or both. The
+    text of the block becomes the field of that name, which must be a string. No schema is enforced on such an
+    answer, because small models fail to write code in a JSON string, and a grammar makes code worse; the prompt
+    describes the forms, and a parser reads them. `variant` 0 requests the most probable answer (greedy decoding). A
+    higher number requests another answer to the same question by another temperature and seed. `images` are shown
+    to the model after the text. Roles give the names of the images. The runtime puts their contents into
+    `pictures`, as one data URL for each image."""
 
     contract: str
     schema: type[T]
@@ -65,10 +70,10 @@ class Question(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Spent, Generic[T]):
-    """A valid value, the text from which it was parsed, and its cost.
+    """A valid answer of a model, the text from which it was parsed, and its cost.
 
-    `small`: the model is known to be small (see `artoo.llm.wires.how.SMALL_BYTES`), so its figures are checked a
-    second time."""
+    `small` is true if the model is known to be small (see `artoo.llm.wires.how.SMALL_BYTES`), so that the figures
+    in its answer are checked a second time."""
 
     value: T
     text: str
@@ -76,12 +81,13 @@ class Answer(Spent, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The request for one turn of a conversation. `messages` only grow between compactions.
+    """The request for one turn of a conversation. `messages` only grow, except that a compaction replaces them.
 
-    `system` is the system prompt for function calling; `text_system` is that of the text dialect, which describes
-    the tools and the fenced form. The prompts or the first message contain a line `contract: NAME`. `tools` are
-    offered in this order. `key` names the conversation for prompt caches. `max_tokens` limits one answer;
-    `variant` is as in Question. `pictures` maps the SHA-256 of an image to its data URL."""
+    `system` is the system prompt for function calling. `text_system` is the system prompt for the text dialect: it
+    describes the tools and the fenced form. Either the prompts or the first message contain a line `contract:
+    NAME`. `tools` are offered in this order. `key` names the conversation, so that servers find it in their prompt
+    caches. `max_tokens` limits one answer. `variant` has the same meaning as in Question. `pictures` maps the
+    SHA-256 of an image to its data URL."""
 
     contract: str
     tier: Tier
@@ -99,7 +105,8 @@ class Conversation:
 class Spoken(Spent):
     """The turn that a model took, and its cost.
 
-    `native` is true if function calling was used. `raw` is the unparsed text, for the log."""
+    `native` is true if the model was called with function calling. `raw` is the text of the model before parsing,
+    for the log."""
 
     turn: ModelTurn
     native: bool = True
@@ -107,14 +114,16 @@ class Spoken(Spent):
 
 
 OnText = Callable[[str], None]
-"""A callback for pieces of an answer while it is streamed. It must return quickly and never raise."""
+"""A callback that receives each piece of an answer while the answer is streamed. It must return quickly and never
+raise."""
 
 
 class Converses(Protocol):
-    """An interface for taking turns in conversations."""
+    """An interface for requesting the turns of conversations from a model."""
 
     async def converse(self, conversation: Conversation, on_text: OnText | None = None) -> Spoken:
-        """Request the next turn. Streamed text is never repeated, and no call in it is executed twice.
+        """Request the model's next turn. Text that was streamed is never streamed again, and no call in it is
+        executed twice.
 
         Raises ModelUnreachable, ModelRefused, ContextOverflow, ModelAnswerInvalid or BudgetExhausted.
         """
@@ -122,8 +131,8 @@ class Converses(Protocol):
 
 
 class Model(Converses, Protocol):
-    """A model that answers questions and takes turns in conversations. Each task has its own, with the task's
-    budget."""
+    """A model that answers questions and takes turns in conversations. Each task has its own Model object, which
+    spends the budget of this task."""
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """Return the answer. Raises ModelUnreachable, ModelRefused, ModelAnswerInvalid or BudgetExhausted."""

@@ -15,18 +15,18 @@ class Post(Protocol):
 
     @property
     def seconds(self) -> float:
-        """Return the seconds that `ask` waits."""
+        """Return the number of seconds for which `ask` waits."""
         ...
 
     async def send(self, recipient: str, text: str) -> str:
-        """Send a letter without waiting, and return a sentence about it. Sending the same letter again has no
-        effect.
+        """Send a letter without waiting for an answer, and return a sentence about it for the model. Sending the
+        same letter again has no effect.
 
         Raises MailRefused.
         """
         ...
 
     async def ask(self, recipient: str, text: str) -> str:
-        """Send a letter and wait for the answer. Return the answer, or a sentence that says why there is none.
+        """Send a letter and wait for the answer. Return the answer, or a sentence that says why there is no answer.
         Raises MailRefused."""
         ...

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Heard = Callable[[bytes], None]
-"""A callback for pieces of a command's output and error output. It must return quickly and never raise."""
+"""A callback that receives pieces of the output and error output of a command. It must return quickly and never
+raise."""
 
 
 def unheard(written: bytes) -> None:
@@ -18,7 +19,8 @@ def unheard(written: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The last whole lines of a running command's output, without secrets. `act` is as in ToolStarted."""
+    """The last whole lines of a running command's output, with secrets removed. `act` has the same meaning as in
+    ToolStarted."""
 
     task_id: str
     act: str

@@ -1,6 +1,6 @@
 """The interface to write memory, for solver, Dreamer, memory and runtime only.
 
-Only the solver, the Dreamer, memory itself and the runtime may import this.
+Only the solver, the Dreamer, memory itself and the runtime may import this module.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ class Remember(Protocol):
     """The write side of memory. Only `flush` and `close` wait for the disk."""
 
     def write(self, megram: Megram) -> None:
-        """Queue a megram and return at once (within 20 µs). Never waits, never raises.
+        """Queue a megram and return at once (within 20 µs). This method never waits and never raises.
 
-        If the queue is full, the megram is dropped and counted. A megram with a stored id is ignored."""
+        If the queue is full, the megram is dropped and counted. A megram is ignored if its id is already stored."""
         ...
 
     def record_negative_feedback(self, rule_id: str, content: str) -> str:
-        """Queue a megram of opposite σ against a stored one (a rule, or the lesson of a task), and return its id.
+        """Queue a megram that counts against a stored one, and return its id. It has the opposite valence σ. The
+        stored one is a rule, or the lesson of a task.
 
-        Against a rule its weight is .9 (dissonance); against evidence it equals the initial weight of that
-        evidence. An unknown id is counted as lost.
+        Against a rule, the weight of the new megram is .9 (dissonance). Against evidence, its weight equals the
+        initial weight of that evidence. If the id of the stored megram is unknown, the new megram is counted as
+        lost.
         """
         ...
 
     async def flush(self) -> None:
-        """Wait until all earlier megrams are on disk. Raises MemoryStoreError if some were lost."""
+        """Wait until all earlier megrams are on disk. Raises MemoryStoreError if some of them were lost."""
         ...
 
     async def close(self) -> None:
-        """Drain the queue and close the store. Idempotent."""
+        """Write the queued megrams and close the store. A second call has no effect."""
         ...

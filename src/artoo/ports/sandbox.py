@@ -13,8 +13,8 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The additional access that the user's policy grants a task: real paths with everything below, and
-    variables."""
+    """The additional access that the user's policy grants to a task: the real paths of directories and files, each
+    with everything below it, and environment variables."""
 
     paths: tuple[Path, ...] = ()
     variables: frozenset[str] = frozenset()
@@ -22,9 +22,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """The directories that a command sees as copy-on-write copies, as real paths. Everything else is read-only.
+    """The directories that a command sees as copy-on-write copies, given by their real paths. Everything outside of
+    these directories is read-only.
 
-    `opened` are the other places that commands and tools may read."""
+    `opened` contains other places that commands and tools may read."""
 
     home: Path
     workspace: Path
@@ -34,7 +35,7 @@ class Roots:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """One output stream: its first and last bytes, and its total number of bytes."""
+    """One output stream of a command: its first and its last bytes, and the total number of its bytes."""
 
     head: bytes = b""
     tail: bytes = b""

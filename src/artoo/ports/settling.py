@@ -12,20 +12,21 @@ from artoo.ports.confirm import Questions
 
 
 class Settling(Protocol):
-    """The gate's interface for applying the changes of a task."""
+    """The interface of the gate for applying the changes of a task."""
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
         """Apply the task's changes, keep them pending, or discard them, as Law 1 and the user decide.
 
-        If `questions` is None, no user is asked. The call may be repeated after a crash; changes that were
-        already applied are reported but not applied again. Raises SandboxError if the system refuses; then no
+        If `questions` is None, no user is asked. The call may be repeated after a crash: changes that were already
+        applied are reported, but they are not applied again. Raises SandboxError if the system refuses; then no
         change was applied and all changes are still in the workspace."""
         ...
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Apply ordinary changes between two turns if `--apply live` is set; return their printable paths.
+        """If `--apply live` is set, apply ordinary changes between two turns, and return the printable paths of the
+        changed files.
 
-        Never raises: changes that cannot be applied now are applied at the end of the task.
+        This method never raises: changes that cannot be applied now are applied at the end of the task.
         """
         ...
 

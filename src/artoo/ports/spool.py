@@ -15,8 +15,8 @@ from artoo.contracts.envelope import Envelope
 class Gap:
     """A mark in the place of messages that were lost because neither memory nor disk had room for them.
 
-    `count` is exact. `by_task` counts the lost messages of each task (pairs of task id and count); the tasks
-    beyond the first thousand share the entry with an empty id."""
+    `count` is exact. `by_task` has pairs of a task id and the number of lost messages of this task. If more than a
+    thousand tasks lost messages, the others share the entry with an empty id."""
 
     count: int
     by_task: tuple[tuple[str, int], ...]
@@ -24,10 +24,10 @@ class Gap:
 
 
 class Lull(NamedTuple):
-    """The definition of the end of a burst: `first` seconds after its first message, none comes for `quiet`
-    seconds.
+    """The definition of the end of a burst of messages: at least `first` seconds have passed since the first
+    message, and no message has come for `quiet` seconds.
 
-    The burst is also over after `longest` seconds, or when `enough` messages are available."""
+    The burst is also over after `longest` seconds, or when `enough` messages have come."""
 
     first: float
     quiet: float
@@ -44,15 +44,15 @@ class Spool(Protocol):
         ...
 
     async def wait(self, lull: Lull | None = None) -> None:
-        """Wait until there is a message to take; with `lull`, also until the burst is over.
+        """Wait until there is a message to take. With `lull`, wait until the burst is over as well.
 
         Raises StreamClosed if the spool is finished and empty. A burst costs the publisher one timer."""
         ...
 
     def hurry(self) -> None:
-        """End a running wait for the end of a burst."""
+        """End a wait for the end of a burst that is going on."""
         ...
 
     def take(self, limit: int) -> list[Envelope | Gap]:
-        """Take the present items, at most `limit`."""
+        """Take the items that are present now, at most `limit` of them."""
         ...

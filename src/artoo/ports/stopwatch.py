@@ -11,7 +11,7 @@ from artoo.ports.clock import Clock
 class Stopwatch:
     """A stopwatch that counts the milliseconds since `start`, without the pauses.
 
-    Pauses nest, because several questions may be open."""
+    Pauses may overlap, because several questions may be open at a time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -31,7 +31,7 @@ class Stopwatch:
         self._open_questions += 1
 
     def resume(self) -> None:
-        """Resume the count if all questions are answered. Surplus answers are ignored."""
+        """Resume the count if all questions have been answered. Answers without an open question are ignored."""
         if self._open_questions == 0:
             return
         self._open_questions -= 1
@@ -41,7 +41,7 @@ class Stopwatch:
             self._paused_since = None
 
     def elapsed_ms(self) -> float:
-        """Return the counted milliseconds; 0 before `start`."""
+        """Return the counted milliseconds. Before `start` they are 0."""
         if self._started is None:
             return 0.0
         until = self._paused_since if self._paused_since is not None else self._clock.monotonic()

@@ -1,6 +1,6 @@
 """The interface to the project's file listing for prompts, with changes before each turn.
 
-For small models it is a few lines.
+A small model gets only a few lines.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from artoo.contracts.steering import Heard
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """The surroundings of a request.
+    """The surroundings of a request, as prompts describe them.
 
-    `listing` describes the present project, with heads of the files that the request names. `heads` are these
-    heads without the rest. `named` are the heads with remarks about the files; it is empty if the request names
-    no file, or an unreadable one. `whole` are the paths of files that are shown whole. `guide` has the standing
-    instructions of the user and of the project, each with its source. `missing` are texts in the request that
-    look like paths of files but do not exist. `changed` lists the paths that were created, changed, moved and
-    deleted in the workspace, one line for each kind; it may be empty. `earlier` lists those that the task had
-    changed before a subtask began. `classes` are the classes of all these changes, most dangerous first."""
+    `listing` describes the present files of the project, and contains the heads (first lines) of the files that the
+    request names. `heads` contains only these heads. `named` contains the heads together with remarks about the
+    files. It is empty if the request names no file, or names a file that cannot be read. `whole` contains the paths
+    of the files that are shown completely. `guide` contains the standing instructions of the user and of the
+    project, each with its source. `missing` contains the parts of the request that look like paths, but for which
+    no file exists. `changed` lists the paths that were created, changed, moved and deleted in the workspace, with
+    one line for each of these kinds of change. It may be empty. `earlier` lists the paths that the task had changed
+    before a subtask began. `classes` contains the classes of all these changes, most dangerous class first."""
 
     listing: str = ""
     heads: str = ""
@@ -40,22 +41,23 @@ class SurroundingsSource(Protocol):
     """Read-only access to the project root, with limits for time and size."""
 
     async def look(self, request: str) -> Surroundings:
-        """Return the surroundings that matter for `request`. Never raises."""
+        """Return those surroundings that matter for `request`. Never raises."""
         ...
 
 
 class TurnSource(SurroundingsSource, Protocol):
-    """The surroundings of one subtask, before each of its turns."""
+    """The source of the surroundings of one subtask, which is read before each of its turns."""
 
     async def news(self) -> tuple[str, ...]:
-        """Update the workspace to the user's files; return notes about changes by others than the subtask. Never
-        raises."""
+        """Update the workspace to the user's present files, and return notes about the changes that were not made
+        by the subtask itself. Never raises."""
         ...
 
 
 class ExecutorsView(TurnSource, Protocol):
-    """The surroundings of an executor, with the messages that it received between two turns."""
+    """The surroundings of an executor, together with the messages that the executor received between two turns."""
 
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
-        """Record the arrived messages on the stream and return them; a replay returns the recorded messages."""
+        """Record the arrived messages on the stream and return them. In a replay, the recorded messages are
+        returned instead."""
         ...

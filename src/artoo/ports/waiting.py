@@ -12,7 +12,8 @@ _limits: ContextVar[tuple[asyncio.Timeout, ...]] = ContextVar("artoo_limits", de
 
 @contextmanager
 def under_limit(limit: asyncio.Timeout) -> Generator[None]:
-    """Add `limit`, already entered, to the limits that `waiting_for_a_person` suspends in this asyncio task."""
+    """Let `waiting_for_a_person` suspend `limit` too, in this asyncio task. The limit must already have been
+    entered."""
     token = _limits.set((*_limits.get(), limit))
     try:
         yield
@@ -21,13 +22,14 @@ def under_limit(limit: asyncio.Timeout) -> Generator[None]:
 
 
 def limits_here() -> tuple[asyncio.Timeout, ...]:
-    """Return the time limits that apply to the running code, outermost first."""
+    """Return the time limits that apply to the running code, the outermost first."""
     return _limits.get()
 
 
 @contextmanager
 def waiting_for_a_person() -> Generator[None]:
-    """Suspend all limits that apply here, and restore the remaining time of each afterwards."""
+    """Return a context that suspends all time limits that apply here. At its end, each limit gets back the time
+    that had remained."""
     loop = asyncio.get_running_loop()
     stopped = [
         (limit, until - loop.time())

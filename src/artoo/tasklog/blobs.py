@@ -15,15 +15,17 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class BlobStore:
-    """The `blobs` directory of one task. Files are written atomically, with mode 0600."""
+    """The directory `blobs` of one task, in which long strings are stored. Files are written atomically, with mode
+    0600."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "blobs"
 
     def externalise(self, value: object, longest: int) -> tuple[object, int]:
-        """Replace strings of more than `longest` characters in `value` (parsed JSON) by references.
+        """Store the strings in `value` (parsed JSON) that have more than `longest` characters, and replace them by
+        references.
 
-        Return the value with the number of newly written bytes. Raises OSError.
+        Return the value and the number of bytes that were written. Raises OSError.
         """
         if isinstance(value, str):
             return self._put(value) if len(value) > longest else (value, 0)
@@ -36,7 +38,8 @@ class BlobStore:
         return value, 0
 
     def internalise(self, value: object) -> object:
-        """Replace the references in a value by their strings. A missing or damaged blob is replaced by a note."""
+        """Replace the references in a value by the strings that they refer to. If a blob is missing or damaged, its
+        reference is replaced by a note."""
         if isinstance(value, list):
             return [self.internalise(item) for item in cast("list[object]", value)]
         if isinstance(value, dict):
@@ -48,7 +51,7 @@ class BlobStore:
         return value
 
     def size(self) -> int:
-        """Sum the bytes of all blobs."""
+        """Return the size of all blobs together, in bytes."""
         if not self._directory.is_dir():
             return 0
         return sum(entry.stat().st_size for entry in os.scandir(self._directory))

@@ -1,6 +1,7 @@
 """One line of text for each kind of event, for `artoo log show` and the web UI's timeline.
 
-Lines are made from parsed JSON instead of contracts, because the web UI makes hundreds while a user scrolls.
+The lines are made from parsed JSON instead of contracts, because the web UI needs hundreds of lines while a user
+scrolls.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from artoo.contracts.text import shortened
 
 Json = dict[str, object]
 
-# Characters of a command, so that its status still fits after it.
+# Maximum number of characters of a command. It leaves room for the status of the command in the same line.
 LONGEST_CALL = 100
 
 
 def event_text(kind: str, payload: Json) -> tuple[str, str]:
-    """Return the text of an event (perhaps empty) and its tone: good, bad, warn, or empty."""
+    """Return the text of an event, which may be empty, and its tone: good, bad, warn, or empty."""
     return _TEXTS.get(kind, _nothing)(payload)
 
 
 def object_in(value: object) -> Json:
-    """Return a JSON object; an empty one if the value is something else."""
+    """Return `value` if it is a JSON object, otherwise an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
@@ -35,10 +36,10 @@ def _objects(value: object) -> list[Json]:
 
 
 def _number(value: object) -> float:
-    """Return a number; 0 if the value is something else, because the lines are not validated."""
+    """Return the value if it is a number, otherwise 0. It may be anything, because the lines are not validated."""
     try:
         return float(value) if isinstance(value, int | float) else 0.0
-    except OverflowError:  # an integer of hundreds of digits
+    except OverflowError:  # The value is an integer of hundreds of digits.
         return 0.0
 
 
@@ -78,7 +79,8 @@ def _verdict(payload: Json) -> tuple[str, str]:
     verdict = object_in(payload.get("verdict"))
     how = str(verdict.get("verdict"))
     tone = {"pass": "good", "fail": "bad"}.get(how, "warn")
-    by = None if how == "open" else verdict.get("decided_by")  # no check or judge decided an open verdict
+    # An open verdict is one that no check and no judge decided.
+    by = None if how == "open" else verdict.get("decided_by")
     why = ": ".join(str(part) for part in (by, verdict.get("evidence")) if part)
     return f"{how}: {verdict.get('criterion')}" + (f" ({why})" if why else ""), tone
 

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 LAST_KIND = "FinalResult"
 _TAIL = 64 * 1024
-# A file that is deleted on a full disk, so that the end of a task can still be written. All tasks share it.
+# The ballast is a file that is deleted when the disk is full, so that the end of a task can still be written. All
+# tasks share it.
 _BALLAST, _BALLAST_BYTES = Path("cache", "ballast"), 256 * 1024
 
 Grown = Callable[[str, str, int, str], None]
@@ -52,13 +53,14 @@ class _Block:
 class TaskFile:
     """The parts and blobs of one task's log, open for appending. Methods block, so call them in a worker thread.
 
-    Errors of the disk are not raised; messages that cannot be written are counted. `lost` counts the lost
-    messages, `unnoted` those that the log does not record yet, and `reason` says why the last one was lost."""
+    Errors of the disk are not raised. Instead, the messages that cannot be written are counted. `lost` counts all
+    lost messages, and `unnoted` counts those of them that the log does not record yet. `reason` says why the last
+    message was lost."""
 
     def __init__(
         self, directory: Path, task_id: str, limits: LogLimits, redactor: Redactor, grown: Grown | None = None
     ) -> None:
-        """Open no file yet. The content is only hashed if `grown` is given."""
+        """Prepare the log without opening a file. The content is only hashed if `grown` is given."""
         self._grown = grown
         self._digest = hashlib.sha256()
         self._directory = directory
@@ -76,10 +78,10 @@ class TaskFile:
         self.lost = 0
         self.unnoted = 0
         self.ended = False
-        """True after the task's last message, even if that message was lost."""
+        """This is True after the task's last message, even if that message was lost."""
 
     def append(self, envelopes: list[Envelope]) -> None:
-        """Write the number of missing messages, if there are any, and then the envelopes."""
+        """Append the envelopes. If messages are missing, the number of missing messages is written first."""
         problem = self._opened()
         if problem and LAST_KIND in [envelope.kind for envelope in envelopes] and self._made_room(problem):
             problem = self._opened(ballast=False)
@@ -101,7 +103,7 @@ class TaskFile:
         self.reason = reason
 
     def sync(self) -> None:
-        """Sync the whole log to disk (fsync), once a task, at its end.
+        """Sync the whole log to disk (fsync). This is done once for each task, at its end.
 
         Earlier parts, blobs and images are synced as well, because a log with a missing piece proves nothing.
         """
@@ -115,7 +117,7 @@ class TaskFile:
                 logger.warning("task %s: its log may not survive a power cut: %s", self._task_id, error)
 
     def close(self) -> None:
-        """Write the number of lost messages and close the file. Idempotent."""
+        """Write the number of lost messages and close the file. A second call has no effect."""
         if self.unnoted:
             self.append([])
             self._note_gap()
@@ -147,7 +149,8 @@ class TaskFile:
             self.unnoted = 0
 
     def _kept(self, line: bytes | Exception) -> bytes:
-        """Return the line for the file, with references to long strings. Raises the error of its encoding."""
+        """Return the line as it is written to the file, with references instead of long strings. Raises the error
+        of its encoding, if there was one."""
         if isinstance(line, Exception):
             raise line
         if len(line) > self._limits.inline and _longest_string(line) > self._limits.inline:
@@ -182,7 +185,7 @@ class TaskFile:
             while done < len(block):
                 done += os.write(self._descriptor, block[done:])
         except OSError as error:
-            # Remove the half-written line, which would break the next line and confuse readers.
+            # Remove the half-written line. The next line would be appended to it, and readers would find neither.
             os.ftruncate(self._descriptor, self._size)
             if not (self.ended and self._made_room(error)):
                 raise
@@ -194,7 +197,7 @@ class TaskFile:
             self._digest.update(block)
 
     def _made_room(self, error: Exception) -> bool:
-        """Delete the ballast if the disk is full. Return True if this made room for the last message of a task."""
+        """If the disk is full, delete the ballast. Return True if this made room for the last message of a task."""
         if not isinstance(error, OSError) or error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return False
         try:
@@ -204,7 +207,8 @@ class TaskFile:
         return True
 
     def _take_ballast(self) -> None:
-        """Write the ballast file if it is missing and there is room. Another process may do so at the same time."""
+        """Write the ballast file if it is missing and if there is room for it. Another process may do so at the
+        same time."""
         place = self._directory.parent.parent / _BALLAST
         if not place.exists():
             try:
@@ -215,7 +219,7 @@ class TaskFile:
                     place.unlink()
 
     def _opened(self, *, ballast: bool = True) -> OSError | None:
-        """Open the file. Return the error if it cannot be opened."""
+        """Open the file. Return the error if the file cannot be opened."""
         try:
             self._open(ballast=ballast)
         except OSError as error:
@@ -256,13 +260,15 @@ class TaskFile:
                 header = {HEADER_KEY: LOG_VERSION, "task_id": self._task_id, "part": self._part}
                 self._append(orjson.dumps(header) + b"\n")
         except OSError:
-            # Close it, so that the next message opens it again: readers reject a part without its header.
+            # Close this part, so that the next message opens it again, because readers reject a part without a
+            # header.
             os.close(self._descriptor)
             self._descriptor = None
             raise
 
     def _hash_anew(self, descriptor: int) -> None:
-        """Hash the present content of the part, which another process or an earlier opening wrote."""
+        """Compute the hash of the present content of the part, which another process or an earlier opening
+        wrote."""
         self._digest = hashlib.sha256()
         for start in range(0, self._size, _TAIL):
             self._digest.update(os.pread(descriptor, min(_TAIL, self._size - start), start))
@@ -276,7 +282,8 @@ def _encoded(envelope: Envelope) -> bytes | Exception:
 
 
 def _longest_string(line: bytes) -> int:
-    """Return an upper bound of the longest string in a line of JSON, a hundred times faster than parsing it."""
+    """Return an upper bound for the longest string in a line of JSON. This is a hundred times faster than parsing
+    the line."""
     return max(map(len, line.replace(b'\\"', b"__").split(b'"')))
 
 
@@ -285,7 +292,7 @@ def _because(error: Exception) -> str:
 
 
 def _cut_torn_line(descriptor: int) -> int:
-    """Remove a last line that a crash left unfinished, and return the size of the file."""
+    """Remove the last line if a crash left it unfinished, and return the size of the file."""
     size = os.fstat(descriptor).st_size
     end = size
     while end > 0:

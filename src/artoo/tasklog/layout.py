@@ -26,9 +26,10 @@ _SAFE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class LogLimits:
-    """Limits of one task's log, in bytes (`inline`: characters of one string).
+    """The limits of one task's log in bytes. Only `inline` is in characters: it limits a string in a line of the
+    log.
 
-    After a full part, a new part begins. When all parts and blobs together reach `total`, later messages are
+    When a part is full, a new part begins. When all parts and blobs together reach `total`, later messages are
     counted instead of written, except the task's last message."""
 
     part: int = 16 * 1024 * 1024
@@ -45,7 +46,8 @@ def tasks_directory(home: Path) -> Path:
 
 
 def directory_name(task_id: str) -> str:
-    """Return the name of a task's directory: its id, or a hash if the id is no plain file name."""
+    """Return the name of a task's directory. This is the id of the task, or a hash of the id if it is no plain file
+    name."""
     return task_id if _SAFE.fullmatch(task_id) else hashlib.sha256(task_id.encode("utf-8", "replace")).hexdigest()
 
 
@@ -55,7 +57,7 @@ def task_directory(home: Path, task_id: str) -> Path:
 
 
 def images_directory(home: Path, task_id: str) -> Path:
-    """Return the directory of the images of a task's request; it need not exist."""
+    """Return the directory of the images that belong to a task's request. The directory need not exist."""
     return task_directory(home, task_id) / "images"
 
 
@@ -65,7 +67,7 @@ def part_path(directory: Path, part: int) -> Path:
 
 
 def parts_of(directory: Path) -> list[Path]:
-    """List the parts that exist, first to last."""
+    """Return the paths of the parts that exist, in the order of their numbers."""
     parts: list[Path] = []
     while (path := part_path(directory, len(parts))).exists():
         parts.append(path)

@@ -21,16 +21,17 @@ from artoo.tasklog.layout import task_directory
 logger = logging.getLogger(__name__)
 
 _NAME = "lock"
-# A process that only checks the lock holds it for microseconds, so taking the lock is tried again.
+# Taking the lock is tried again, because a process that only checks the lock holds it for some microseconds.
 _TRIES = 100
 _APART_SECONDS = 0.001
 
 
 class TaskLock:
-    """The lock for running a task. Use `take` and `release`, or a context manager. It costs some ten microseconds.
+    """The lock of a running task, which ensures that only one process runs the task. Use `take` and `release`, or
+    use the lock as a context manager. Taking it costs some ten microseconds.
 
-    The lock belongs to the open file, so a second lock in the same process is refused too. The empty file
-    remains."""
+    The lock belongs to the open file, so a second lock in the same process is refused too. The lock file is empty,
+    and it remains after the release."""
 
     def __init__(self, home: Path, task_id: str) -> None:
         self._home = home
@@ -38,9 +39,10 @@ class TaskLock:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Take the lock. Raises TaskRunning if the task runs already, in this process or another.
+        """Take the lock. Raises TaskRunning if the task already runs, in this process or in another one.
 
-        If the home directory is not writable, no lock is taken; then there is no log to resume either.
+        If the home directory is not writable, no lock is taken. There is then no log either, so the task cannot be
+        resumed by another process.
         """
         try:
             self._descriptor = _opened(task_directory(self._home, self._task_id))
@@ -55,7 +57,7 @@ class TaskLock:
             )
 
     def release(self) -> None:
-        """Release the lock. Idempotent."""
+        """Release the lock. A second call has no effect."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -71,7 +73,8 @@ class TaskLock:
 
 
 def _opened(directory: Path) -> int:
-    """Open the lock file, and create it with its directories. Usually the task is new and the parent exists."""
+    """Open the lock file, and create it with its directories. Most tasks are new, and the parent directory
+    exists."""
     with suppress(FileExistsError):
         try:
             os.mkdir(directory, 0o700)  # noqa: PTH102  # a third of what Path.mkdir takes, before every task
@@ -81,7 +84,8 @@ def _opened(directory: Path) -> int:
 
 
 def is_running(directory: Path) -> bool:
-    """Check whether the task with this log directory runs now, in any process. It neither waits nor writes."""
+    """Return whether the task with this log directory is running now, in any process. It neither waits nor
+    writes."""
     try:
         descriptor = os.open(directory / _NAME, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -97,7 +101,8 @@ def is_running(directory: Path) -> bool:
 
 @contextmanager
 def not_running(home: Path, task_id: str) -> Generator[None]:
-    """Hold the lock of a task, if it has a log, so that no process runs it. Raises TaskRunning."""
+    """Return a context that holds the lock of a task, so that no process can run the task. If the task has no log,
+    nothing is locked. Raises TaskRunning."""
     lock = TaskLock(home, task_id)
     if not task_directory(home, task_id).is_dir():
         yield
@@ -107,7 +112,7 @@ def not_running(home: Path, task_id: str) -> Generator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Take the lock. Try again a few times if another process only checks it (with a shared lock)."""
+    """Take the lock. If another process only checks the lock (with a shared lock), try again a few times."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,7 +126,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _shared(descriptor: int) -> bool:
-    """Check whether all holders of the lock have only a shared lock."""
+    """Return whether all present holders of the lock have only a shared lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

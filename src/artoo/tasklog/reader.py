@@ -39,7 +39,8 @@ _FURTHER = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TaskSummary:
-    """A short description of a task. `result` is None while the task runs (`running`), or if it never ended."""
+    """A short description of a task, made from its log. `result` is None if the task has not ended, because it
+    still runs (`running`) or because it was interrupted."""
 
     task_id: str
     directory: Path
@@ -51,7 +52,7 @@ class TaskSummary:
 
 
 class TaskLogReader:
-    """One task's log. Raises ConfigurationError if there is none."""
+    """One task's log. The constructor raises ConfigurationError if there is no log."""
 
     def __init__(
         self,
@@ -61,9 +62,9 @@ class TaskLogReader:
     ) -> None:
         """Open a log for reading.
 
-        `read` is called with the number of bytes that were read since its last call. `damaged` is called with the
-        place of each unreadable line and the reason, and reading continues; if it is None, MessageUnreadable is
-        raised.
+        `read` is called with the number of bytes that were read since its last call. `damaged` is called for each
+        unreadable line, with the place of the line and the reason. Reading then continues. If `damaged` is None,
+        MessageUnreadable is raised instead.
         """
         if not part_path(directory, 0).exists():
             raise ConfigurationError(f"there is no task log in {directory}; `artoo log list` shows those there are")
@@ -74,7 +75,7 @@ class TaskLogReader:
 
     @property
     def bytes(self) -> int:
-        """Sum the sizes of the log's parts."""
+        """Return the size of all parts of the log together, in bytes."""
         return sum(path.stat().st_size for path in parts_of(self.directory))
 
     def task_id(self) -> str:
@@ -89,7 +90,7 @@ class TaskLogReader:
     def __iter__(self) -> Iterator[Envelope | Gap]:
         """Iterate over all messages in order, with a Gap wherever messages are missing.
 
-        Raises MessageUnreadable with the line.
+        Raises MessageUnreadable, which names the line.
         """
         return self.select(None)
 
@@ -98,8 +99,8 @@ class TaskLogReader:
         return (item for item in self if isinstance(item, Envelope))
 
     def select(self, kinds: Collection[str] | None) -> Iterator[Envelope | Gap]:
-        """Iterate over the messages of these kinds (None: all kinds) and the gaps, in order. Raises
-        MessageUnreadable with the line.
+        """Iterate over the gaps and over the messages of these kinds, in order. If `kinds` is None, all messages
+        are included. Raises MessageUnreadable, which names the line.
         """
         for place, fields in self.fields(kinds):
             gap = fields.get(GAP_KEY)
@@ -112,7 +113,8 @@ class TaskLogReader:
                 self._unreadable(place, error)
 
     def fields(self, kinds: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, object]]]:
-        """Iterate over the lines except headers, as parsed JSON with long strings, each with its place as text.
+        """Iterate over all lines except headers as parsed JSON, with the long strings that are stored next to the
+        log. The place of each line is given as text.
 
         With `kinds`, only messages of these kinds and gaps are returned."""
         for path in parts_of(self.directory):
@@ -122,7 +124,7 @@ class TaskLogReader:
                 try:
                     fields = codec.fields_of(line)
                 except MessageUnreadable as error:
-                    if number == 1:  # an unreadable header has no version
+                    if number == 1:  # The version of an unreadable header is unknown.
                         raise MessageUnreadable(f"{place}: {error}") from error
                     self._unreadable(place, error)
                     continue
@@ -141,7 +143,8 @@ class TaskLogReader:
 
 
 def find_log(home: Path, task_id: str) -> TaskLogReader:
-    """Find the log of a task by its id or a unique prefix of the id. Raises ConfigurationError."""
+    """Return the log of a task, given the task's id or a prefix of it that no other id has. Raises
+    ConfigurationError."""
     directory = task_directory(home, task_id)
     if part_path(directory, 0).exists():
         return TaskLogReader(directory)
@@ -158,26 +161,28 @@ def find_log(home: Path, task_id: str) -> TaskLogReader:
 
 
 def has_ended(directory: Path) -> bool:
-    """Check whether the log in `directory` contains its task's result. Only its end is read."""
+    """Return whether the log in `directory` contains the result of its task. Only the end of the log is read."""
     parts = parts_of(directory)
     return bool(parts) and _result(parts[-1], BlobStore(directory)) is not None
 
 
 def list_tasks(home: Path, limit: int | None = None) -> list[TaskSummary]:
-    """List the tasks, latest first. Only the two ends of each log are read; unreadable logs are left out."""
+    """Return the summaries of the tasks, latest task first. Only the beginning and the end of each log are read.
+    Unreadable logs are left out."""
     newest_first = sorted(_task_directories(home), key=_last_written, reverse=True)
     summaries = [summary for path in newest_first[:limit] if (summary := summary_in(path)) is not None]
     return sorted(summaries, key=lambda summary: summary.started, reverse=True)
 
 
 def request_of(home: Path, task_id: str) -> str:
-    """Return the text of a task's request from its log; empty if no readable log has it."""
+    """Return the text of a task's request from its log. Return an empty text if there is no readable log with a
+    request."""
     asked = asked_of(home, task_id)
     return "" if asked is None else asked.text
 
 
 def asked_of(home: Path, task_id: str) -> UserRequest | None:
-    """Return the request of a task from its log; None if no readable log has it."""
+    """Return the request of a task from its log. Return None if there is no readable log with a request."""
     try:
         parts = parts_of(task_directory(home, task_id))
         head = _readable(_head(parts[0]), BlobStore(parts[0].parent)) if parts else iter(())
@@ -187,7 +192,8 @@ def asked_of(home: Path, task_id: str) -> UserRequest | None:
 
 
 def summary_of(home: Path, task_id: str) -> TaskSummary | None:
-    """Return the summary of a task, read from the two ends of its log; None if there is no readable log."""
+    """Return the summary of a task, for which only the beginning and the end of its log are read. Return None if
+    there is no readable log."""
     return summary_in(task_directory(home, task_id))
 
 
@@ -199,7 +205,8 @@ def _task_directories(home: Path) -> list[Path]:
 
 
 def _last_written(directory: Path) -> float:
-    """Return the time of the last write; 0 for an unreadable log, or one that has just been deleted."""
+    """Return the time at which the log was written last. Return 0 if the log is unreadable or has just been
+    deleted."""
     try:
         parts = parts_of(directory)
         return parts[-1].stat().st_mtime if parts else 0.0
@@ -208,7 +215,7 @@ def _last_written(directory: Path) -> float:
 
 
 def summary_in(directory: Path) -> TaskSummary | None:
-    """Return the summary of the task whose log is in a directory; None if it cannot be read."""
+    """Return the summary of the task whose log is in `directory`. Return None if it cannot be read."""
     try:
         return _summary(directory)
     except OSError:
@@ -271,7 +278,8 @@ def _head(path: Path) -> list[bytes]:
 
 
 def _tail(path: Path) -> list[bytes]:
-    """Return the last whole lines: those in the last `_TAIL` bytes, and one that begins before them."""
+    """Return the whole lines at the end of a log: those in the last `_TAIL` bytes, and the line that begins before
+    them."""
     with path.open("rb") as file:
         start = file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
         kept, begun = [file.read()], start == 0

@@ -1,9 +1,10 @@
 """Delete old task logs by age and total size, and keep resumable logs for some days.
 
-Call it in a worker thread.
+Call these functions in a worker thread.
 
-Logs that are still needed are kept regardless of their size: those of running tasks, and of recently interrupted
-tasks that could be resumed. A log is renamed before it is deleted, so that no reader finds half a log.
+Logs that are still needed are kept whatever their size. These are the logs of running tasks, and of tasks that were
+interrupted recently and could be resumed. A log is renamed before it is deleted, so that no reader finds half a
+log.
 
 A log is only deleted for its age if an earlier pass, days ago, found it too old as well, so that a temporarily
 wrong clock deletes nothing. The earlier pass leaves a mark file in the log's directory (`old`, `cut`), which a
@@ -29,11 +30,11 @@ logger = logging.getLogger(__name__)
 DAY_SECONDS = 86_400.0
 # Days for which the log of a task that did not end is kept, even if room is needed.
 RESUMABLE_DAYS = 14.0
-# A log that was written within this time is never removed for room, because a user may be about to read it.
+# A log that was written within this time is never removed to make room, because a user may be about to read it.
 UNTOUCHED_SECONDS = 3_600.0
-# Least time between the pass that first finds a log too old and the pass that removes it.
+# Minimum time between the pass that first finds a log too old and the pass that removes it.
 NOTICE_SECONDS = 3 * DAY_SECONDS
-# Time limit of a pass; the next start removes the remaining logs.
+# Time limit of a pass. The next pass, at the next start of artoo, removes the remaining logs.
 MOST_SECONDS = 2.0
 
 _GOING = ".going-"
@@ -42,7 +43,7 @@ _OLD, _CUT = "old", "cut"
 
 @dataclass(frozen=True, slots=True)
 class KeepLogs:
-    """The days for which logs are retained, and the limit for the bytes of all logs together."""
+    """The number of days for which logs are kept, and the limit for the bytes of all logs together."""
 
     days: float
     total_bytes: int
@@ -50,8 +51,8 @@ class KeepLogs:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The logs that a pass removed. `finished` is False if it stopped at its time limit; `names` are
-    directories."""
+    """The logs that a pass removed. `finished` is False if the pass stopped at its time limit. `names` contains the
+    names of the removed directories."""
 
     logs: int = 0
     bytes: int = 0
@@ -67,7 +68,7 @@ class _Log:
 
 
 def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgotten:
-    """Remove the logs that are too old or too large for `keep`.
+    """Remove the logs that are too old or too large according to `keep`.
 
     `now` is in seconds since the epoch; the default is the present time. Raises OSError."""
     moment = time.time() if now is None else now
@@ -92,7 +93,8 @@ def forget_logs(home: Path, keep: KeepLogs, now: float | None = None) -> Forgott
 
 
 def _logs(home: Path) -> list[_Log]:
-    """List the directories of all logs with age and size. A directory that vanishes meanwhile is left out."""
+    """Return the directories of all logs, each with its age and size. A directory that vanishes in the meantime is
+    left out."""
     root = tasks_directory(home)
     if not root.is_dir():
         return []
@@ -102,7 +104,7 @@ def _logs(home: Path) -> list[_Log]:
             continue
         try:
             found.append(_measured(Path(entry.path)))
-        except OSError:  # it vanished meanwhile, or belongs to another user
+        except OSError:  # The directory has vanished in the meantime, or it belongs to another user.
             continue
     return found
 
@@ -120,7 +122,8 @@ def _measured(directory: Path) -> _Log:
 
 
 def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
-    """Check whether the log is older than `days`, and was so in a pass at least NOTICE_SECONDS ago (see `mark`)."""
+    """Return whether the log is older than `days` now, and was so in an earlier pass at least NOTICE_SECONDS ago.
+    The file `mark` records that pass."""
     path = log.directory / mark
     try:
         if log.written >= now - days * DAY_SECONDS:
@@ -130,17 +133,18 @@ def _long_over(log: _Log, mark: str, days: float, now: float) -> bool:
             path.touch(mode=0o600)
             os.utime(path, (now, now))
         return path.stat().st_mtime + NOTICE_SECONDS <= now
-    except OSError:  # no room for the mark, or the log has just been deleted; a later pass tries again
+    # There was no room for the mark file, or the log has just been deleted. A later pass tries again.
+    except OSError:
         return False
 
 
 def _needed(log: _Log, now: float, resumable: bool) -> bool:
-    """Check whether a log that is not too old has to be kept although room is needed."""
+    """Return whether a log must be kept although room is needed, given that it is not too old."""
     return now - log.written < UNTOUCHED_SECONDS or (resumable and not has_ended(log.directory))
 
 
 def _remove(home: Path, log: _Log) -> bool:
-    """Remove a log. Return False if the task runs, or if its log vanished or belongs to another user."""
+    """Remove a log. Return False if the task is running, or if the log has vanished or belongs to another user."""
     if is_running(log.directory):
         return False
     going = log.directory.with_name(f"{_GOING}{log.directory.name}")
@@ -154,6 +158,6 @@ def _remove(home: Path, log: _Log) -> bool:
 
 
 def _finish_earlier(home: Path) -> None:
-    """Remove the logs that an earlier, interrupted pass had renamed."""
+    """Remove the logs that an earlier pass had renamed before it was interrupted."""
     for left in tasks_directory(home).glob(f"{_GOING}*"):
         shutil.rmtree(left, ignore_errors=True)

@@ -56,7 +56,8 @@ MOST_MESSAGES = 100
 MOST_LESSONS = 20
 MOST_RUNNING = 1_000
 MOST_NOT_ALLOWED = 100
-# Characters that are kept of the model's present turn; user interfaces show its last lines.
+# Number of characters that are kept of the text that the model writes in its present turn. User interfaces show the
+# last lines of it.
 WORDS_KEPT = 20_000
 
 _Item = TypeVar("_Item")
@@ -73,7 +74,7 @@ class Stage(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Check whether the subtask has left the fast loop."""
+        """Return whether the subtask has left the fast loop."""
         return self in (Stage.MATCHED, Stage.FAILED)
 
 
@@ -106,7 +107,7 @@ _TURNS = {
 
 @dataclass(slots=True)
 class Call:
-    """A tool call. `status` is None until the call ends. `target` is as in ToolCall."""
+    """A tool call. `status` is None until the call ends. `target` has the same meaning as in ToolCall."""
 
     act: str
     subtask_id: str
@@ -118,11 +119,12 @@ class Call:
 
 @dataclass(slots=True)
 class Subtask:
-    """One subtask of a round. `passed`, `judged` and `open` count the verdicts of the present attempt.
+    """One subtask of a round. `judged` counts the verdicts of the present attempt, `passed` counts those of them
+    that passed, and `open` counts those that are open.
 
-    `started` counts the tool calls that started, `calls` those that ended. `running` is the latest call that has
-    not ended, `ended` the latest call that has. `lessons` are the corrections of the fast loop, one for each
-    attempt.
+    `started` counts the tool calls that have started, and `calls` counts those that have ended. `running` is the
+    latest call that has not ended, and `ended` is the latest call that has. `lessons` contains the corrections of
+    the fast loop, one for each attempt.
     """
 
     subtask_id: str
@@ -159,7 +161,7 @@ class Subtask:
 
     @property
     def at_work(self) -> bool:
-        """Check whether an executor or its validator is working on the subtask."""
+        """Return whether an executor or its validator is working on the subtask."""
         return self.stage in (Stage.WORKING, Stage.CHECKING)
 
     @property
@@ -169,12 +171,12 @@ class Subtask:
 
     @property
     def failure(self) -> str:
-        """Return the reason of the subtask's failure; empty if it did not fail."""
+        """Return the reason why the subtask failed. Return an empty text if it did not fail."""
         return "" if self.outcome is None else self.outcome.failure_reason or ""
 
     @property
     def reason(self) -> str:
-        """Return the reason of the subtask's failure; while it runs, the latest correction."""
+        """Return the reason why the subtask failed. While the subtask runs, return the latest correction."""
         if self.stage.ended:
             return self.failure if self.stage is Stage.FAILED else ""
         return self.lessons[-1] if self.lessons else ""
@@ -182,10 +184,10 @@ class Subtask:
 
 @dataclass(slots=True)
 class Round:
-    """One turn of the medium loop: a plan, its subtasks, the unmet criteria, the decision of the control law.
+    """One turn of the medium loop: a plan, its subtasks, the unmet criteria, and the decision of the control law.
 
-    `planned` is False if this round has no plan, or the task ended before it had one. `carried` are matched
-    subtasks of earlier rounds that remain valid. `evidence` is the message on which the decision rests.
+    `planned` is False if this round has no plan yet, or if the task ended before it had one. `carried` contains the
+    subtasks of earlier rounds that matched and remain valid. `evidence` is the message on which the decision rests.
     `directive` says how the next round must differ.
     """
 
@@ -200,17 +202,18 @@ class Round:
 
     @property
     def matched(self) -> int:
-        """Count the matched subtasks of this round."""
+        """Return the number of subtasks of this round that matched."""
         return sum(each.stage is Stage.MATCHED for each in self.subtasks.values())
 
     @property
     def ended(self) -> int:
-        """Count the subtasks of this round that have left the fast loop."""
+        """Return the number of subtasks of this round that have left the fast loop."""
         return sum(each.stage.ended for each in self.subtasks.values())
 
     @property
     def settled(self) -> bool:
-        """Check whether no subtask runs and none will start, because later groups do not start after a failure."""
+        """Return whether no subtask runs and none will start. After a failure, later groups of subtasks do not
+        start."""
         stages = {each.stage for each in self.subtasks.values()}
         return not any(each.at_work for each in self.subtasks.values()) and (
             Stage.WAITING not in stages or Stage.FAILED in stages
@@ -218,12 +221,13 @@ class Round:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Return the reasons why the plan of this round was refused; empty if it was not refused."""
+        """Return the reasons why the plan of this round was refused. Return an empty tuple if it was not
+        refused."""
         return self.evidence.reasons if isinstance(self.evidence, PlanRefused) else ()
 
     @property
     def gap(self) -> str:
-        """Return the unmet part of the task, in words."""
+        """Return in words which part of the task is unmet."""
         return self.evidence.gap_summary if isinstance(self.evidence, ReplanRequest) else ""
 
     @property
@@ -235,9 +239,9 @@ class Round:
 
     @property
     def verdicts(self) -> tuple[CriterionVerdict, ...]:
-        """Return the verdicts on which the decision rests: of the subtasks, then of the task.
+        """Return the verdicts on which the decision rests: first those of the subtasks, then those of the task.
 
-        A verdict of a single subtask that decided the task too is listed once.
+        If the verdict of a single subtask also decided the task, it is listed only once.
         """
         if self.evidence is None or isinstance(self.evidence, PlanRefused):
             return ()
@@ -253,10 +257,11 @@ Asked = ConfirmationRequest | QuestionAsked | PlanProposed
 class TaskState:
     """The state of one task up to now.
 
-    `questions` are the questions that wait for the user, oldest first; `not_allowed` are the operations that the
-    user or a policy refused (without reviews). `running` are the tool calls that have not ended. `words` is the
-    model's text in its present turn, without its first `words_cut` characters. `trouble` is the latest problem of
-    the present round. `missing` counts messages that the log lost, `unreadable` counts lines that cannot be read.
+    `questions` contains the questions that wait for the user, oldest first. `not_allowed` contains the operations
+    that the user or a policy refused, without reviews. `running` contains the tool calls that have not ended.
+    `words` is the text that the model has written in its present turn, without the first `words_cut` characters.
+    `trouble` is the latest problem of the present round. `missing` counts the messages that the log lost, and
+    `unreadable` counts the lines that cannot be read.
     """
 
     task_id: str = ""
@@ -303,27 +308,28 @@ class TaskState:
 
     @property
     def intent(self) -> str:
-        """Return the request as the perceiver understood it; before the TaskSpec, the user's text."""
+        """Return the request as the perceiver (R1) understood it. Before there is a TaskSpec, return the user's
+        text."""
         return self.request if self.spec is None else self.spec.intent or self.request
 
     @property
     def language(self) -> str:
-        """Return the language of artoo's own sentences."""
+        """Return the language in which artoo writes its own sentences to the user."""
         return "en" if self.spec is None else self.spec.language
 
     @property
     def task_type(self) -> str:
-        """Return the short name of the task's kind; empty before the TaskSpec."""
+        """Return the short name of the task's kind. It is empty before there is a TaskSpec."""
         return "" if self.spec is None else self.spec.task_id
 
     @property
     def round(self) -> Round | None:
-        """Return the round that runs, or ran last."""
+        """Return the round that is running now, or the last one if none is."""
         return self.rounds[-1] if self.rounds else None
 
     @property
     def round_number(self) -> int:
-        """Return the number of the planned or running round; a directive begins the next round."""
+        """Return the number of the round that is planned or running now. A directive begins the next round."""
         if not self.rounds:
             return 1
         last = self.rounds[-1]
@@ -341,7 +347,7 @@ class TaskState:
 
     @property
     def turn(self) -> Role | None:
-        """Return the role whose turn it is; None before the request and after the result."""
+        """Return the role that has to act next. Return None before the request and after the result."""
         if self.questions:
             return Role.USER
         if self.phase is Phase.WORKING and self.round is not None:
@@ -357,7 +363,7 @@ class TaskState:
 
     @property
     def tokens(self) -> int:
-        """Sum the tokens that went to models and came from them."""
+        """Return the total number of tokens that models received and produced."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
@@ -371,17 +377,18 @@ class TaskState:
         return tuple(said.values())
 
     def subtask(self, subtask_id: str | None) -> Subtask | None:
-        """Return the latest subtask with this id; None if no round has it."""
+        """Return the latest subtask with this id. Return None if no round has such a subtask."""
         if subtask_id is None:
             return None
         return next(
             (each.subtasks[subtask_id] for each in reversed(self.rounds) if subtask_id in each.subtasks), None
         )
 
-    # A reader of raw log lines calls the next methods directly, without building the messages (`web.index`).
+    # The module `web.index`, which reads raw log lines, calls the next methods directly without building the
+    # messages.
 
     def add_model_call(self, prompt: int, cached: int, completion: int) -> None:
-        """Count a model call and its tokens, and clear its text, because its turn is complete."""
+        """Count a model call and its tokens. Clear the text of the turn, because the turn is complete."""
         self.model_calls += 1
         self.prompt_tokens += prompt
         self.cached_tokens += cached
@@ -417,7 +424,8 @@ class TaskState:
             subtask.passed = subtask.judged = subtask.open = 0
 
     def _take(self, payload: Contract) -> None:
-        """Update the state by the type of a payload; a type without a case here or below changes nothing."""
+        """Update the state according to the type of a payload. Types that have no case here or in the methods below
+        change nothing."""
         match payload:
             case TaskOpened():
                 self.opened = payload
@@ -521,13 +529,13 @@ class TaskState:
             self.phase = Phase.MERGING
 
     def _begin(self, begun: Round) -> None:
-        """Start a round. It replaces a round of the same number that was planned before a resumption."""
+        """Start a round. It replaces a round of the same number that was planned before the task was resumed."""
         if self.rounds and self.rounds[-1].number == begun.number:
             self.rounds.pop()
         self.rounds.append(begun)
 
     def _current(self) -> Round:
-        """Return the present round. If the next round has no plan yet, append a round without a plan."""
+        """Return the present round. If the next round has no plan yet, append a round that has no plan."""
         if not self.rounds or self.rounds[-1].directive is not None:
             self.rounds.append(Round(self.round_number, planned=False))
         return self.rounds[-1]
@@ -549,7 +557,8 @@ class TaskState:
         self._let_go()
 
     def _let_go(self) -> None:
-        """Clear open questions and calls, because the process that made them has ended its work."""
+        """Clear the open questions and calls, because the process that made them has stopped working on the
+        task."""
         self.questions.clear()
         self.running.clear()
         self.words, self.words_cut = "", 0

@@ -2,8 +2,8 @@
 
 The writer may be another process.
 
-A line's number is its index among all lines except headers, from 0. It never changes, because logs are
-append-only.
+The number of a line is its index, from 0, among all lines except headers. This number never changes, because logs
+are append-only.
 """
 
 from __future__ import annotations
@@ -19,42 +19,45 @@ from artoo.contracts import codec
 from artoo.tasklog.blobs import REFERENCE_KEY, BlobStore
 from artoo.tasklog.layout import part_path
 
-# Bytes of one read. A reader briefly needs about four times as much memory.
+# Number of bytes that one read takes. For a short time, a reader needs about four times as much memory.
 CHUNK = 256 * 1024
 
-# The tail ends at a longer line, which is no line of a log, because long strings are stored next to the log.
+# The tail ends at a line that is longer than this. Such a line does not belong to a log, because long strings are
+# stored next to the log.
 LONGEST_LINE = 64 * 1024 * 1024
 
-# The offset of every 64th line is stored, so that a log of a million lines needs 125 KB. Other lines are found by
-# counting from there.
+# The offset of every 64th line is stored, so a log of a million lines needs only 125 KB for offsets. To find
+# another line, the lines after a stored offset are counted.
 EVERY = 64
 
 _REFERENCE = f'"{REFERENCE_KEY}"'.encode()
 
 
 class LogTail:
-    """A reader of whole lines in order; an unfinished line comes later.
+    """A reader that returns the whole lines of a log in order. An unfinished line is returned once it is complete.
 
-    Methods block, and only one thread may call them at a time. A missing log has no lines.
+    Methods block, and only one thread may call them at a time. A missing log counts as a log without lines.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._blobs = BlobStore(directory)
         self._marks = array("Q")
-        """Offset in its part of each line whose number is a multiple of EVERY."""
+        """The offset of each line whose number is a multiple of EVERY, within the part that contains the line."""
         self._firsts = [0]
-        """Number of the first line of each part."""
+        """The number of the first line of each part."""
         self._offset = 0
         self._header = True
         self.count = 0
-        """Number of lines that were read so far, without headers."""
+        """The number of lines that have been read so far, without headers."""
 
     def read(self) -> list[bytes]:
-        """Return the next lines without line ends, at most one chunk; empty if there are no new lines."""
+        """Return the next lines without their line ends, at most one chunk of them. Return an empty list if there
+        are no new lines."""
         while True:
             part = len(self._firsts) - 1
-            # Check this first: once the next part exists, no lines are added to this part.
+            # This is checked before reading, because once the next part exists, no more lines are added to this
+            # part.
             more = part_path(self._directory, part + 1).exists()
             lines = self._take(self._whole_lines(part_path(self._directory, part)))
             if lines:
@@ -66,7 +69,7 @@ class LogTail:
     def _whole_lines(self, path: Path) -> bytes:
         """Return the next whole lines of a part.
 
-        An incomplete line is read again each time, because its writer may change it.
+        An incomplete line is read again each time, because its writer may still change it.
         """
         size = CHUNK
         while True:
@@ -96,7 +99,7 @@ class LogTail:
         return fields
 
     def lines(self, numbers: Iterable[int]) -> Iterator[bytes]:
-        """Read lines again, unparsed, by their ascending numbers.
+        """Read lines again by their numbers, which must be in ascending order, and return them unparsed.
 
         Raises OSError if the log has been deleted.
         """
@@ -109,7 +112,7 @@ class LogTail:
                         place = max(marked, self._firsts[part])
                         file.seek(self._marks[marked // EVERY] if place == marked else 0)
                         if place != marked:
-                            file.readline()  # the part's header
+                            file.readline()  # This line is the header of the part.
                     for _ in range(number - place):
                         file.readline()
                     yield file.readline().rstrip(b"\n")

@@ -26,20 +26,23 @@ from artoo.tasklog.layout import LogLimits, task_directory
 logger = logging.getLogger(__name__)
 
 BATCH = 512
-# Most messages of a batch that the event loop's thread writes. Writing them to the page cache takes 100 to 250
-# µs. A worker thread would save nothing, because the write needs the GIL anyway, and would add 300 to 600 µs.
+# Maximum number of messages in a batch that is written on the event loop's thread. Writing them to the page cache
+# takes 100 to 250 µs. A worker thread would save nothing, because the write needs the GIL anyway. It would cost 300
+# to 600 µs more.
 FEW = 256
-# Messages are written when a burst is over, unless a caller waits for the write. Roles publish for a millisecond
-# or two between two model calls; the next model call is sent first, and the log is written while the model works
-# (which saves 2 ms of the 10 that a chain of six calls costs). No message waits for longer than `longest`.
+# Messages are written when a burst of messages is over, unless a caller waits for the write. Roles publish messages
+# for a millisecond or two between two model calls. The next model call is sent first, and the log is written while
+# the model works. This saves 2 ms of the 10 ms that a chain of six calls costs. No message waits longer than
+# `longest`.
 LULL = Lull(first=0.002, quiet=0.001, longest=0.05, enough=BATCH)
-# Messages of one write in a worker thread. Each write releases the GIL to the event loop, which would otherwise
-# wait for the 5 ms after which Python forces a thread to release it.
+# Number of messages in one write in a worker thread. After each write the thread releases the GIL to the event
+# loop. Otherwise the event loop would wait until Python forces the thread to release it, which happens after 5 ms.
 TURN = 16
-# Messages of one write on the event loop's own thread.
+# Number of messages in one write on the event loop's own thread.
 TURN_HERE = 64
 SLOW_SECONDS = 0.05
-# After a write on the event loop's thread that took longer than SLOW_SECONDS, a worker thread writes for this time.
+# If a write on the event loop's thread took longer than SLOW_SECONDS, a worker thread writes for this number of
+# seconds afterwards.
 PATIENCE_SECONDS = 10.0
 MOST_OPEN_FILES = 64
 
@@ -47,9 +50,9 @@ MOST_OPEN_FILES = 64
 class TaskLog:
     """A writer that appends every envelope of a task to that task's log below `home`.
 
-    Start the consumer `run` in a task group; to end it, call `flush` and finish the spool. Messages without a
-    task (an empty task id) are not logged. A log file is closed when its task ends or when more than
-    `MOST_OPEN_FILES` tasks write at once, and opened again if another message comes."""
+    Start the consumer `run` in a task group. To end it, call `flush` and finish the spool. Messages without a task
+    (an empty task id) are not logged. A log file is closed when its task ends, or when more than `MOST_OPEN_FILES`
+    tasks write at the same time. It is opened again if another message comes."""
 
     def __init__(
         self,
@@ -60,8 +63,8 @@ class TaskLog:
         limits: LogLimits | None = None,
         grown: Grown | None = None,
     ) -> None:
-        """Start with no open files. `grown` is called after every write with the state of the file, for the
-        Auditor."""
+        """Prepare the log without opening a file. `grown` is called after every write with the state of the file.
+        The Auditor uses it."""
         self._grown = grown
         self._home = home
         self._spool = spool
@@ -78,7 +81,8 @@ class TaskLog:
 
     @property
     def missing(self) -> int:
-        """Count the messages that could not be written to any log so far. Each log also has its own count."""
+        """Return the number of messages so far that could not be written to any log. Each log also records its own
+        number."""
         return self._missing
 
     def directory(self, task_id: str) -> Path:
@@ -91,7 +95,7 @@ class TaskLog:
             while True:
                 await self._spool.wait(None if self._waiting else LULL)
                 batch = self._spool.take(BATCH)
-                # After a task's ending follows an fsync, which would block the event loop for too long.
+                # The end of a task is followed by an fsync, which would block the event loop for too long.
                 if self._may_write_here(batch):
                     self._write_here(batch)
                 else:
@@ -104,10 +108,11 @@ class TaskLog:
             self._close_all()
 
     async def flush(self) -> None:
-        """Wait until all messages that were published before this call are in their logs, or counted as missing.
+        """Wait until each message that was published before this call is in its log, or is counted as missing.
 
-        Written messages have been handed to the operating system, so they survive any crash of this process. All
-        waiters of one turn of the event loop share one write. Return at once if `run` has ended."""
+        Written messages have been handed to the operating system, so they survive a crash of this process. All
+        callers that wait in the same turn of the event loop share one write. This method returns at once if `run`
+        has ended."""
         target = self._spool.accepted
         if self._written >= target or self._ended:
             return
@@ -117,11 +122,11 @@ class TaskLog:
         await waiter
 
     async def keep(self, task_id: str) -> None:
-        """Flush the log before an operation takes effect in a task. Raises NotLogged if the log could not be
+        """Flush the log before an operation in a task takes effect. Raises NotLogged if the log could not be
         written.
 
-        Messages that were lost earlier, and that the log records as a gap, do not matter, because the log is
-        writable again.
+        Messages that were lost earlier do not matter if the log records them as a gap, because the log is writable
+        again.
         """
         await self.flush()
         if self._written < self._spool.accepted and self._ended:
@@ -136,9 +141,9 @@ class TaskLog:
             )
 
     def let_go(self, task_id: str) -> None:
-        """Close the file of a task that no longer runs here, as soon as all its messages are written.
+        """Close the file of a task that does not run here any more, as soon as all its messages are written.
 
-        This is for cancelled tasks: the file of a task that ended is closed after its last message."""
+        This is for cancelled tasks. The file of a task that ended is closed after the task's last message."""
         self._left.append((self._spool.accepted, task_id))
         self._close_left()
 
@@ -159,7 +164,7 @@ class TaskLog:
         try:
             await asyncio.shield(writing)
         except asyncio.CancelledError:
-            # Wait for the thread, because only the thread can finish and count its batch.
+            # Wait for the thread, because nothing else can finish and count its batch.
             await asyncio.wait((writing,))
             raise
         finally:
@@ -220,15 +225,15 @@ class TaskLog:
         return file
 
     def _close_oldest(self) -> None:
-        """Close the file with the oldest last write."""
+        """Close the file whose last write is the oldest."""
         for task_id, file in self._files.items():
             if self._closed(task_id, file):
                 return
 
     def _close_left(self) -> None:
-        """Close the files of tasks that no longer run here and whose messages are all written."""
+        """Close the files of tasks that do not run here any more and whose messages are all written."""
         if not self._writing.acquire(blocking=False):
-            return  # a batch is being written; this runs again when it is counted
+            return  # A batch is being written, so this method is called again when the batch has been counted.
         try:
             while self._left and self._left[0][0] <= self._written:
                 _, task_id = self._left.popleft()
@@ -239,8 +244,7 @@ class TaskLog:
             self._writing.release()
 
     def _closed(self, task_id: str, file: TaskFile) -> bool:
-        """Close a file and forget it. Return False, and keep the file, if its log does not record all losses
-        yet."""
+        """Close a file and forget it. If the log does not record all losses yet, keep the file and return False."""
         file.close()
         if file.unnoted:
             return False
@@ -248,7 +252,7 @@ class TaskLog:
         return True
 
     def _close_all(self) -> None:
-        # The lock waits for the worker thread of a cancelled `run`, which may still write a batch.
+        # The lock waits for the worker thread of a cancelled `run`, which may still be writing a batch.
         with self._writing:
             for file in self._files.values():
                 file.close()
