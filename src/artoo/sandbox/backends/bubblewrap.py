@@ -24,7 +24,7 @@ from artoo.ports.workspace import BackendName, Command, Process
 from artoo.sandbox.backends.bubblewrap_mounts import MountPlan, overlay_roots
 from artoo.sandbox.limits import seccomp
 from artoo.sandbox.limits.cgroup import Group
-from artoo.sandbox.network.command_proxy import no_network_environment, proxied
+from artoo.sandbox.network.command_proxy import proxied
 from artoo.sandbox.output import Output
 from artoo.sandbox.protocols import Layout
 from artoo.sandbox.reading.environment import cleaned
@@ -179,16 +179,15 @@ class BubblewrapSandbox(LivingSandbox):
     async def start(self, command: Command, process_id: str, output: Path) -> Process:
         roots = self.layout.roots
         cwd = command.cwd or roots.project
-        network = {} if command.hosts else no_network_environment()
         known = self.launched.env
         approved = {name: os.environ[name] for name in command.keep_env if name in os.environ and name not in known}
-        env = {**approved, **command.env, **network, "PWD": str(cwd)}
+        env = {**approved, **command.env, "PWD": str(cwd)}
         process = SandboxProcess(
             self.client,
             process_id,
             command,
             Output(output, command.limits, command.on_output),
-            network=proxied(command, partial(self.client.listen, process_id)) if command.hosts else None,
+            network=proxied(command, partial(self.client.listen, process_id)),
             watch=self.watch,
         )
         return await self.run(process, command.argv, env, cwd)

@@ -1,10 +1,12 @@
 """Start a proxy for each command, and set its variables (`http_proxy` and others), or those of no network.
 
 Ordinary programs (pip, uv, npm, git over http, curl, wget, and clients in Python and Go) take the proxy from the
-environment. For a command without network, the variables contain the name of a proxy that cannot exist. The name
-says what to do. A program that tries to connect then prints this name in its error message. Otherwise "temporary
-failure in name resolution" would make a model search for the wrong cause. This method needs no process and no
-socket.
+environment. A command without hosts has a proxy too, which refuses everything. So each attempt is a fact of the
+call, even if the command hides its failure (`pip install x | tail -3` ends with 0).
+
+Where no proxy can be served, the variables contain a proxy name that cannot exist and that tells what to do. A
+program that tries to connect then shows this name in its error message. Otherwise "temporary failure in name
+resolution" would make a model search for the wrong cause.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ NO_NETWORK = "commands-have-no-network.call-again-with-hosts.invalid"
 """The name of a proxy that does not exist (RFC 6761: `invalid` is never resolved)."""
 
 _NAMES = ("http_proxy", "https_proxy", "all_proxy")
+_FEW_TRIES = {"PIP_RETRIES": "1", "npm_config_fetch_retries": "0"}
+"""A refusal stays a refusal, so programs need not try again for minutes."""
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that are reached without the proxy, for servers that the task itself started in the sandbox's network."""
 
@@ -58,8 +62,7 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
     Enter the context before the command starts, and exit it when the command has ended. Raises SandboxError if a
     host cannot be parsed or the socket cannot be made.
     """
-    # imported only for commands with network, because it imports h11, which takes time
-    from artoo.sandbox.network.proxy import Proxy
+    from artoo.sandbox.network.proxy import Proxy  # imports h11, which takes time
 
     permits = Permits.given(command.hosts)
     try:
@@ -80,8 +83,8 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
 
 
 def no_network_environment() -> dict[str, str]:
-    """Return the variables for a command that may not connect to any host outside the sandbox."""
-    return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), "PIP_RETRIES": "1", "npm_config_fetch_retries": "0"}
+    """Return the variables for a command that may not connect to any host, where no proxy can be served."""
+    return {**_proxies(f"http://{NO_NETWORK}:9", _LOCAL), **_FEW_TRIES}
 
 
 def proxy_environment(permits: Permits, port: int) -> dict[str, str]:
@@ -91,7 +94,8 @@ def proxy_environment(permits: Permits, port: int) -> dict[str, str]:
     """
     proxy = f"http://127.0.0.1:{port}"
     own = tuple(name for name in _LOCAL if not any(one.covers_host(plain_host(name)) for one in permits.listed))
-    return {**_proxies(proxy, own), "PIP_PROXY": proxy, "NODE_USE_ENV_PROXY": "1"}
+    known = {**_proxies(proxy, own), "PIP_PROXY": proxy, "NODE_USE_ENV_PROXY": "1"}
+    return known if permits.listed else {**known, **_FEW_TRIES}
 
 
 def _proxies(proxy: str, not_for: tuple[str, ...]) -> dict[str, str]:
