@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_process import artoo, model_at
 from cli_terminal import terminal
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artoo.cli.display.line_wrap import cells
@@ -117,6 +117,7 @@ def test_text_that_is_no_markdown_keeps_its_characters() -> None:
     assert rendered(LITERAL, 200) == LITERAL
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([*ANSWER.split("\n\n"), LITERAL, "> quoted\n> - x", "- a\n\n  b\n- c"])), st.data())
 def test_a_growing_text_is_printed_in_final_form(blocks: list[str], data: st.DataObject) -> None:
     """Complete blocks are rendered as they are in the whole text, wherever the stream was cut."""
@@ -133,6 +134,7 @@ def test_a_growing_text_is_printed_in_final_form(blocks: list[str], data: st.Dat
     assert [row for row in rows if row] == [row for row in whole if row]
 
 
+@settings(deadline=None)
 @given(st.text("ab1*_`#|-> \n[]()~\\", max_size=80), st.integers(1, 80))
 def test_no_letter_is_lost(text: str, columns: int) -> None:
     """Whatever the signs, each letter and digit is shown, in its order outside of tables."""

@@ -6,6 +6,7 @@ import pytest
 from scenario import Script, World, matches, plan, reply, shell, subtask
 
 from artoo.contracts.confirmation import Choice, ConfirmationRequest
+from artoo.contracts.findings import HeldWith
 from artoo.contracts.request import Turn
 from artoo.contracts.settling import ChangeClass, Ending, Settled
 from artoo.contracts.solution import FinalResult
@@ -78,6 +79,7 @@ async def test_a_person_chooses_a_part(world: World) -> None:
 
     ended = await world.play("Do it.", EDIT, confirm=some)
     assert (ended.result.changes.state, ended.result.changes.applied) == ("partly", (str(old),))
+    assert HeldWith(changes="partly") in ended.result.facts, "its checks held with what is still pending"
     assert old.read_text() == "edited\n" and gone.exists()
     assert (await find_pending(world.config(), ended.result.task_id).apply()).state == "applied"
     assert not gone.exists()

@@ -89,3 +89,26 @@ async def test_a_compacted_conversation_goes_on(world: World) -> None:
     *_, last = ended.asked("ExecutorStep")
     assert "Count 24 times." in last.user and "100001" in last.user
     assert all(called.usage.prompt_tokens < 32_768 for called in ended.all(ModelCalled))
+
+
+async def test_a_message_during_the_last_turn_is_acted_on(world: World) -> None:
+    """The answer that the model was writing is not the end: the message gets a turn, and the log replays so."""
+    holder: list[Artoo] = []
+
+    async def during(artoo: Artoo, _: Envelope) -> None:
+        holder[:] = [artoo]
+
+    def answer(request: Asked) -> object:
+        if request.contract == "Plan":
+            return plan(subtask("name it"))
+        if "[1] ok" not in request.user:
+            return shell("cat a.txt", final=False)
+        if "in capitals" in request.user:
+            return says("BLUE", 1)
+        holder[0].send("Name it in capitals.")
+        return Reply(text="blue", delay=1.0)
+
+    world.file("a.txt", "blue\n")
+    ended = await world.play("Which colour?", answer, during=during)  # pyright: ignore[reportArgumentType]
+    assert ended.result.output == "BLUE"
+    assert [seen.source for seen in ended.all(Observed)].count(Source.LAST_MESSAGES) == 1

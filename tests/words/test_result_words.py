@@ -11,6 +11,7 @@ from artoo.contracts.criteria import AGREES_WITH_EVIDENCE, CheckAmended, Command
 from artoo.contracts.findings import (
     FailedLast,
     Found,
+    HeldWith,
     LeftOpen,
     NotAgreed,
     NotSeen,
@@ -172,3 +173,10 @@ def test_a_check_that_was_replaced_is_told_in_a_few_lines(language: str) -> None
     fact = CheckAmended(criterion="The suite passes.", before=long, after=FileExists(path="a"), reason=why)
     told = result_words(language).fact(fact)
     assert "print(1)" in told and "file_exists a" in told and len(told) < 1_500
+
+
+@WORDS
+def test_a_check_says_with_which_changes_it_held(words: ResultWords) -> None:
+    """Pending and discarded changes are told apart."""
+    pending, discarded = words.fact(HeldWith(changes="partly")), words.fact(HeldWith(changes="discarded"))
+    assert pending == words.fact(HeldWith(changes="pending")) != discarded

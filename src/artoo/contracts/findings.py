@@ -202,6 +202,13 @@ class NotSeen(Contract):
     notes: tuple[str, ...]
 
 
+class HeldWith(Contract):
+    """The criteria held in the task's workspace, but its changes are not all in the user's files."""
+
+    fact: Literal["held_with"] = "held_with"
+    changes: Literal["pending", "partly", "discarded"]
+
+
 class ChangedByTwo(Contract):
     """The paths that several subtasks changed at the same time. `parts` are the intents of these subtasks."""
 
@@ -271,6 +278,7 @@ ResultFact = Annotated[
         | StoppedAtEnd
         | LeftRunning
         | NotSeen
+        | HeldWith
         | ChangedByTwo
         | Remark,
         Field(discriminator="fact"),

@@ -102,6 +102,7 @@ class Source(StrEnum):
     JOIN = "join"  # only in logs of earlier versions, in which each subtask had a workspace of its own
     NEWS = "news"
     MESSAGES = "messages"
+    LAST_MESSAGES = "last_messages"
     ALTERNATIVES = "alternatives"
     TOOL_PAIRS = "tool_pairs"
     CALIBRATION = "calibration"

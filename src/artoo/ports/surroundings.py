@@ -61,3 +61,7 @@ class ExecutorsView(TurnSource, Protocol):
         """Record the arrived messages on the stream and return them. In a replay, the recorded messages are
         returned instead."""
         ...
+
+    async def heard_last(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
+        """Do the same after the turn that would end an attempt."""
+        ...

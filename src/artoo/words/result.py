@@ -15,6 +15,7 @@ from artoo.contracts.findings import (
     ChangedByTwo,
     FailedLast,
     Found,
+    HeldWith,
     LeftOpen,
     LeftRunning,
     NotAgreed,
@@ -181,6 +182,10 @@ class ResultWords:
                 )
             case NotSeen(notes=notes):
                 return self.text("The commands did not see all of your files: {notes}", notes="; ".join(notes))
+            case HeldWith(changes="discarded"):
+                return self.text("That held with the changes, which are discarded.")
+            case HeldWith():
+                return self.text("That holds with the pending changes, which are not in your files yet.")
             case ChangedByTwo(paths=paths, parts=parts):
                 return self.text(
                     "Changed by parts that ran at the same time: {paths} ({parts})",

@@ -127,6 +127,9 @@ class Quiet:
     async def news(self) -> tuple[str, ...]:
         return ()
 
+    async def heard_last(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
+        return await self.heard(arrived)
+
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
         return await arrived()
 

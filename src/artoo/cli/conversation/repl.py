@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,12 +25,15 @@ from artoo.cli.conversation.slash_commands import SLASH_COMMANDS, SlashCommand
 from artoo.cli.conversation.talk import Talk, run_shell, show_sessions, without_marks
 from artoo.cli.conversation.typed_lines import TypedLines
 from artoo.cli.display import run_task as running
+from artoo.cli.display.colors import is_plain
 from artoo.cli.display.interrupts import Interrupts
-from artoo.cli.display.sanitize import show
+from artoo.cli.display.sanitize import asked_line, printable, show, show_as_it_is
 from artoo.cli.display.screen import show_lines
 from artoo.cli.display.side_channel import Aside
+from artoo.cli.display.task_state import TaskView
 from artoo.cli.results.redact_output import say
 from artoo.contracts.errors import ArtooError
+from artoo.contracts.findings import Unheard
 from artoo.runtime.app.run_options import RunOptions
 from artoo.runtime.config.endpoints import takes_images
 from artoo.runtime.config.loader import load_config
@@ -110,7 +114,9 @@ class Conversation:
         )
         show_lines([banner], prose=True)
         for turn in self._session.turns:
-            show(f"artoo> {turn.input}\n{turn.summary}\n")
+            columns = shutil.get_terminal_size().columns
+            answer = TaskView().laid_out(turn.summary, columns, colours=not is_plain(sys.stdout, os.environ))
+            show_as_it_is(f"artoo> {printable(turn.input)}\n{answer}\n")
         while True:
             line = await self._prompt.read()
             if line is None:
@@ -161,6 +167,10 @@ class Conversation:
         dialogue = self._terminal.dialogue
         if dialogue is not None and (different := dialogue.take_different()):
             await self._request(different)
+        elif unheard := [text for fact in result.facts if isinstance(fact, Unheard) for text in fact.texts]:
+            # The user wrote them to get something done, so they are the next request.
+            show_lines([self._text("Goes on with: {request}", request=asked_line("; ".join(unheard)))], prose=True)
+            await self._request("\n".join(unheard))
 
     def _images(self, request: str) -> tuple[Path, ...]:
         """Print the names of the images in the line, and return them. Return none if no model accepts images."""

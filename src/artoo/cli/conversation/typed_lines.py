@@ -13,6 +13,7 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from artoo.cli.conversation.prompt import Prompt
 from artoo.cli.conversation.steering import Steering
 from artoo.cli.display.colors import is_plain
+from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.markdown import split_complete
 from artoo.cli.display.plain import PlainDisplay
 from artoo.cli.display.sanitize import printable
@@ -30,6 +31,8 @@ class TalkDisplay(PlainDisplay):
     cannot change any more. `growing` is the block after it, which TypedLines shows as it is.
     """
 
+    _tells_questions = False  # the dialogue on this terminal asks them
+
     def __init__(self, view: TaskView) -> None:
         super().__init__(sys.stderr, view)
         self._colours = not is_plain(sys.stdout, os.environ)
@@ -45,6 +48,11 @@ class TalkDisplay(PlainDisplay):
     def paused(self) -> AbstractAsyncContextManager[None]:
         """Remove the input line while the block runs."""
         return in_terminal()
+
+    def echo(self, line: str) -> None:
+        """Print a line that the user typed, because the input line is erased."""
+        if line.strip():
+            self._write(fold_text(f"› {printable(line.strip())}", self._columns()))
 
     def update(self) -> None:
         """Print complete new blocks of the model's text, and then new facts."""
@@ -105,6 +113,7 @@ class TypedLines:
                     steering.stop()
                     return
             elif line.strip() or steering.is_held:
+                self._display.echo(line)
                 steering.send(line.strip())
 
     def _growing(self) -> list[str]:

@@ -26,6 +26,8 @@ a whole request."""
 class PlainDisplay(Display):
     """A display that prints each fact once. Facts are rounds, outcomes, corrections, decisions and problems."""
 
+    _tells_questions = True
+
     def __init__(self, stream: TextIO, view: TaskView) -> None:
         self._stream = stream
         self._view = view
@@ -84,7 +86,7 @@ class PlainDisplay(Display):
                 yield f"{where} decided", f"{where}: {said}"
         if view.trouble:
             yield view.trouble, view.trouble
-        if view.question:
+        if view.question and self._tells_questions:
             yield view.question, view.question
         if view.stopping:
             yield "stopping", text("stopping; collecting the results so far")

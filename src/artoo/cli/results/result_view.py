@@ -141,7 +141,8 @@ class ResultText:
         unsaid = not result.facts or result.assurance is not Assurance.UNVERIFIED
         if result.directive is Directive.ABANDON or not unsaid:
             return ""
-        tone = Tone.WAITS if result.assurance is Assurance.UNVERIFIED else Tone.MADE
+        effective = result.changes.state in ("none", "applied")
+        tone = Tone.MADE if effective and result.assurance is not Assurance.UNVERIFIED else Tone.WAITS
         line = self.paint(self.text(ASSURANCE[result.assurance]), tone)
         return f"{line} {self.text('There are gaps.')}" if result.unmet else line
 

@@ -157,7 +157,7 @@ class Executor:
             why = work.progress.stuck_by(made)
             if why and (ending is None or ending.status == "uncertain"):
                 return AttemptEnd("uncertain", why, circled=True)
-            if ending is not None:
+            if ending is not None and not await self._spoken_to(work):
                 return ending
 
     async def _make_first_calls(self, work: _Work) -> None:
@@ -186,6 +186,17 @@ class Executor:
         while not work.ends and (heard := await self.view.heard(arrived)):
             for each in heard:
                 self._hear(work, each)
+
+    async def _spoken_to(self, work: _Work) -> bool:
+        """Add messages that the user wrote during the last turn. Returns False if there are none."""
+
+        async def arrived() -> tuple[Heard, ...]:
+            return self._inbox.take_messages()
+
+        heard = await self.view.heard_last(arrived)
+        for each in heard:
+            self._hear(work, each)
+        return bool(heard)
 
     def _hear(self, work: _Work, heard: Heard) -> None:
         if heard.what == "sample":

@@ -89,6 +89,12 @@ class Inbox:
         self._waiting.clear()
         return found
 
+    def take_messages(self) -> tuple[Heard, ...]:
+        """Return only the messages of the user that arrived since the last call of `drain`."""
+        found = tuple(each for each in self._waiting if each.what == "message" and each.id not in self._heard)
+        self._waiting = deque(each for each in self._waiting if each.what != "message")
+        return found
+
     async def until_released(self) -> None:
         """Wait until the user ends the hold. Time limits are paused during the wait."""
         if self._held:

@@ -25,6 +25,7 @@ from artoo.contracts.findings import (
     ChangedByTwo,
     FailedLast,
     Found,
+    HeldWith,
     LeftOpen,
     LeftRunning,
     NotSeen,
@@ -239,8 +240,13 @@ def changed_by_two(shared: Sequence[SharedPath], outcomes: Sequence[SubTaskOutco
     return (ChangedByTwo(paths=paths[:_MOST_TRIED], parts=parts[:_MOST_TRIED]),)
 
 
-def about_workspace(settled: Settled) -> Iterator[StoppedAtEnd | LeftRunning | NotSeen]:
-    """Yield facts about processes that still ran at the end of the task, and about files hidden from commands."""
+def about_workspace(
+    settled: Settled, assurance: Assurance
+) -> Iterator[HeldWith | StoppedAtEnd | LeftRunning | NotSeen]:
+    """Yield facts about changes that did not take effect although the criteria were confirmed with them, about
+    processes that still ran at the end of the task, and about files hidden from commands."""
+    if settled.state not in ("none", "applied") and assurance is not Assurance.UNVERIFIED:
+        yield HeldWith(changes=settled.state)
     if settled.stopped:
         yield StoppedAtEnd(commands=settled.stopped)
     if settled.running:

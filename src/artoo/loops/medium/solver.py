@@ -442,7 +442,7 @@ class Solver:
             # A stopped executor has no outcome, so it is not known which messages it has read.
             unread = [] if task.halted else [text for key, text in self._said.items() if key not in task.heard]
             unheard = (Unheard(texts=tuple(unread)),) if unread else ()
-            facts = (*result.facts, *about_workspace(settled), *unheard)
+            facts = (*result.facts, *about_workspace(settled, result.assurance), *unheard)
             self.port.publish(result.model_copy(update={"changes": settled, "facts": facts}), cause=cause)
 
     def _teach(self, task: _Task, lessons: Iterable[Lesson], cause: Envelope) -> None:

@@ -143,6 +143,14 @@ class RecordedEyes:
             await conductor.until_live(speaker, f"a turn, or {source.value} before it")
         return await self._beyond.between(source, kind, look)
 
+    async def last(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """Return what was observed after the turn; empty if the log goes on with a turn or the attempt's result."""
+        conductor = self._conductor
+        goes_on = not conductor.live and conductor.has_result(self._speaker)
+        if goes_on and not conductor.recording.looks_first(self._speaker, source, CONTRACT):
+            return read_back(kind, ())
+        return await self.between(source, kind, look)
+
 
 def read_back(kind: type[T], answer: object) -> T:
     """Rebuild a value that `observed_sources.plain` has converted to JSON values."""

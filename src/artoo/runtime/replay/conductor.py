@@ -120,6 +120,10 @@ class Conductor:
         self._changed.set()
         return said
 
+    def has_result(self, speaker: Speaker) -> bool:
+        """Return whether the log has a result of an attempt that the speaker has not published again."""
+        return bool(self._unsaid.get((speaker, ExecutionResult.kind())))
+
     async def until_live(self, speaker: Speaker, what: str) -> None:
         """Wait until the task is live, because `what` is not in the log. Raises NoAnswer if the log shows that the
         role failed at this point."""

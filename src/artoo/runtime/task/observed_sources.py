@@ -38,6 +38,10 @@ class Eyes(Protocol):
         """Return the observations between two turns as a tuple. They are only published if there are any."""
         ...
 
+    async def last(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        """Do the same after a turn that an ExecutionResult may follow instead of a turn."""
+        ...
+
 
 class LiveEyes:
     """Reads sources, and publishes each answer through the role's port."""
@@ -59,6 +63,8 @@ class LiveEyes:
         if found:
             self._port.publish(Observed(source=source, answer=plain(found)))
         return found
+
+    last = between
 
 
 def plain(seen: object) -> JsonValue:
@@ -120,6 +126,9 @@ class WatchedTurns(WatchedSurroundings):
 
     async def heard(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
         return await self.eyes.between(Source.MESSAGES, tuple[Heard, ...], arrived)
+
+    async def heard_last(self, arrived: Callable[[], Awaitable[tuple[Heard, ...]]]) -> tuple[Heard, ...]:
+        return await self.eyes.last(Source.LAST_MESSAGES, tuple[Heard, ...], arrived)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
