@@ -35,9 +35,10 @@ _OWN_WORDS = "What a call printed of its own input shows nothing."
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact against a result. `asked_once`: the fact justifies one correction. `advice` tells the model how
-    to fix it. `doubts` are the tokens without evidence, or the call that fell short. `of_look`: the call that
-    failed was read-only, so an answer may rest on its failure (that a file does not exist)."""
+    """One fact against a result. If `asked_once` is true, the fact justifies one correction. `advice` tells the
+    model how to fix it. `doubts` contains the tokens without evidence, or the call that fell short. If `of_look` is
+    true, the call that failed only read. An answer may rest on exactly this failure, for example that a file does
+    not exist."""
 
     message: str | Reason
     failure_class: FailureClass = FailureClass.LOGICAL
@@ -55,18 +56,19 @@ class Fact:
 
 
 def rests_on_nothing(calls: Iterable[ToolCall]) -> bool:
-    """Check whether no call shows anything, because none was made or each printed only its own input."""
+    """Return whether no call shows anything, because there is none or because each printed only its own input."""
     return all(map(own_words, calls))
 
 
 def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | None:
-    """Return the fact in the call records that refutes a completed result, or the fact that there is no result.
+    """Return the fact that refutes a completed result: a fact in the records of the calls, or the fact that there
+    is no result.
 
-    A call that fell short and was not made good refutes the result. The exceptions are an answer with an exact
-    token that this call or a later one printed, an answer that a later call printed, and an answer with a word of
-    a later call's target: only a judge can then tell what the answer says about the failure."""
+    A call that fell short and was not made good refutes the result. There are three exceptions: the answer has an
+    exact token that this call or a later one printed, a later call printed the answer, or the answer has a word of
+    a later call's target. Only a judge can then tell what the answer says about the failure."""
     calls, claimed, delivered = result.tool_calls, result.status != "uncertain", result.put_out_by or 0
-    if result.small_model and delivered:  # each program of a small model is an independent attempt
+    if result.small_model and delivered:  # Each program that a small model writes is an independent attempt.
         calls = calls[:delivered]
     ran = [(place, call) for place, call in enumerate(calls, 1) if not call.never_ran]
     last, ended = ran[-1] if ran else (0, None)
@@ -79,7 +81,8 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
         later = {word for each in calls[number:] for word in words_of(each.target)} - {*words_of(call.target)}
         told = delivered > number or any(len(word) > 2 and word in later for word in words_of(result.output))
         told = told or takes_up(result.output, calls[number - 1 :], request)
-        went_on = refused and claimed and any(map(_is_work, calls[number:]))  # the criteria then judge the result
+        # In this case the criteria judge the result.
+        went_on = refused and claimed and any(map(_is_work, calls[number:]))
         if not went_on and (refused or not (told and claimed)):
             how = _how_it_ended(number, call)
             return Fact(
@@ -100,13 +103,13 @@ def broken_act(result: ExecutionResult, request: Sequence[str] = ()) -> Fact | N
 
 
 def _is_work(call: ToolCall) -> bool:
-    """Check whether a call succeeded and may have done the remaining work."""
+    """Return whether a call succeeded and may have done the work that remained."""
     done = call.status is CallStatus.OK and not falls_short(call)
     return done and (call.changed_something or not call.only_looked)
 
 
 def _how_it_ended(number: int, call: ToolCall) -> Reason:
-    """Return the reason that says how a call fell short."""
+    """Return the reason, which says in what way a call fell short."""
     match call.status:
         case _ if call.dropped or call.withheld_by is not None:
             found, said = Found.WITHHELD, ", ".join(call.dropped[:3]) or shortened(call.target, 80) or call.tool
@@ -126,12 +129,13 @@ def _how_it_ended(number: int, call: ToolCall) -> Reason:
 
 
 async def told_files(result: ExecutionResult, asked: str, source: EvidenceSource) -> tuple[list[str], list[str]]:
-    """Return the missing files that both request and answer name, and the named files that are empty.
+    """Return as a fact the missing files that both the request and the answer name, and the named files that are
+    empty.
 
-    The request is evidence for the names of missing files, so only the disk shows that the files were not made.
-    Some names are left out, because they need not be missing files: names that a call showed (with or without a
-    directory), names that a call changed or deleted, ends of patterns (`*.tmp`), and words with a slash (n/a)
-    whose first part does not exist."""
+    The request counts as evidence for the names of missing files, so only the disk shows that the files were not
+    made. Some names are left out, because they need not be missing files: names that a call showed (with or without
+    a directory), names of files that a call changed or deleted, ends of patterns (`*.tmp`), and words with a slash
+    (n/a) whose first part does not exist."""
     said = dict.fromkeys(map(posixpath.normpath, paths_in(result.output))) if result.status == "completed" else ()
     if not said:
         return [], []
@@ -158,9 +162,9 @@ async def floating_tokens(
     source: EvidenceSource,
     unnamed: str = "",
 ) -> Fact | None:
-    """Return the tokens of the answer without evidence as a fact; None if there are none. The expensive sources
-    (the difference, the listing by `around`, the paths) are read only if a token is missing. `unnamed`: see
-    Seen."""
+    """Return as a fact the tokens of the answer that have no evidence. Return None if there are none. The expensive
+    sources (the difference, the listing by `around`, the paths) are read only if a token is missing. `unnamed` has
+    the same meaning as in Seen."""
     calls = result.tool_calls
     if result.put_out_by is not None and not own_words(calls[result.put_out_by - 1]):
         return None

@@ -31,7 +31,7 @@ _LINE = 120  # characters of the nearest line
 
 
 def own_words(call: ToolCall) -> bool:
-    """Check whether a call printed only words of its own input, so that its output is no evidence."""
+    """Return whether a call printed only words of its own input, so that its output is no evidence."""
     said, written = words_of(call.output), words_of(call.input)
     if call.status is not CallStatus.OK or call.changed_something or not said or not set(said) <= set(written):
         return False
@@ -40,7 +40,7 @@ def own_words(call: ToolCall) -> bool:
 
 @dataclass(frozen=True)
 class Seen:
-    """The evidence for an answer: the texts of calls and of the request, and counts that follow from them."""
+    """The evidence for an answer: the texts of calls and of the request, and the counts that follow from them."""
 
     texts: tuple[str, ...] = ()
     counts: frozenset[int] = frozenset()
@@ -51,13 +51,14 @@ class Seen:
     unnamed: str = ""  # shown parts of files that no text names; its numbers are no evidence
 
     def wider(self, changed: str, listing: str) -> Seen:
-        """Return the evidence with the changed text and the listing added; lines of `changed` can be counted."""
+        """Return the evidence with the changed text and the listing added to it. Lines of `changed` can be counted
+        as well."""
         counts = self.counts.union(_like_lines(changed))
         return replace(self, texts=(*self.texts, changed), listing=listing, counts=counts)
 
     @cached_property
     def whole(self) -> str:
-        """Return all texts, with plain digits and folded case."""
+        """Return all texts as one, with plain digits and case-folded."""
         return plain_digits("\n".join((*self.texts, self.listing, self.unnamed))).casefold()
 
     @cached_property
@@ -72,7 +73,7 @@ class Seen:
 
     @cached_property
     def lines_with(self) -> Counter[str]:
-        """Count the lines of outputs that have a word."""
+        """Return the number of output lines in which each word occurs."""
         return Counter(chain(*(set(words_of(line)) for lines in self.lines for line in lines[:_MOST_LINES])))
 
     @cached_property
@@ -88,7 +89,8 @@ class Seen:
 
     @cached_property
     def digits(self) -> frozenset[str]:
-        """Return every run of digits in the texts, without leading zeros, to look up dates, versions and ids."""
+        """Return every run of digits in the texts without its leading zeros. Dates, versions and ids are looked up
+        in these."""
         return frozenset(run.lstrip("0") for text in self.texts for run in _DIGITS.findall(plain_digits(text)))
 
     @cached_property
@@ -99,7 +101,7 @@ class Seen:
 
 
 def seen_in(calls: Sequence[ToolCall], request: Iterable[str], unnamed: str = "") -> Seen:
-    """Collect the evidence of these calls and the request. `unnamed` is described in Seen."""
+    """Collect the evidence of these calls and the request. `unnamed` has the same meaning as in Seen."""
     telling = [(call, shown(call)) for call in calls if not own_words(call)]
     outputs = [part for call, seen in telling for part in (seen, call.error_output, call.reason) if part]
     inputs = [part for call, _ in telling for part in (call.input, call.target, *call.changes, *call.dropped)]
@@ -124,8 +126,8 @@ def shown(call: ToolCall) -> str:
 
 
 def _counts(call: ToolCall) -> Iterable[int]:
-    """Count a call's output lines (with and without a heading), lines of one form, list elements, search results
-    and changed files."""
+    """Return the numbers that follow from counting in a call's output: the lines (with and without a heading), the
+    lines of one form, the elements of lists, the search results and the changed files."""
     lines = sum(bool(line.strip()) for line in call.output.splitlines())
     yield from (lines, *filter(None, (lines - 1, len(call.changes))))  # no call has counted zero
     yield from (*_like_lines(call.output), *call.list_lengths)
@@ -134,15 +136,15 @@ def _counts(call: ToolCall) -> Iterable[int]:
 
 
 def _like_lines(text: str) -> Iterable[int]:
-    """Count the lines that share a form, such as rows of a table or entries of a list, whatever words and
-    numbers they contain. A form without any punctuation is plain text, so it is not counted."""
+    """Count the lines that have the same form, such as the rows of a table or the entries of a list, whatever words
+    and numbers they contain. A form without any punctuation is ordinary text, so its lines are not counted."""
     forms = Counter(_FILLING.sub("w", line.strip()) for line in text.splitlines()[:_MOST_LINES])
     return (count for form, count in forms.items() if count > 1 and form.replace("w", "").strip())
 
 
 def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
-    """Return the tokens of the answer that the evidence does not contain, each once, in order. Lengths of the
-    answer's own lists need no evidence."""
+    """Return the tokens of the answer that are not in the evidence, each once and in order. Lengths of the answer's
+    own lists need no evidence."""
     seen = replace(seen, counts=seen.counts.union(_entries(answer)))
     first = {token.text: token for token in reversed(tokens_of(answer))}
     missing = [token for token in first.values() if not (_stands(token, seen) or _is_counted(token, answer, seen))]
@@ -158,7 +160,8 @@ def ungrounded(answer: str, seen: Seen) -> tuple[Token, ...]:
 
 
 def _entries(answer: str) -> Iterator[int]:
-    """Count the entries of all lists of an answer together, of each list, and the rows of each table."""
+    """Return the number of entries of all lists of an answer together, the number of entries of each list, and the
+    number of rows of each table."""
     yield from (count for count in (len(LIST_MARK.findall(answer)),) if count > 1)
     kinds = ("|" if line.startswith("|") else bool(LIST_MARK.match(line)) for line in answer.splitlines())
     for kind, lines in groupby(kinds):
@@ -183,8 +186,9 @@ def _stands(token: Token, seen: Seen) -> bool:
 
 
 def _number_stands(number: Number, seen: Seen) -> bool:
-    """Look up a number in the evidence. A whole number or a row such as a date is looked up by its runs of
-    digits first, because that is quick; other numbers by value, as a count or as a size."""
+    """Return whether the evidence contains a number. A whole number, or a row of numbers such as a date, is first
+    looked up by its runs of digits, because that is quick. Other numbers are looked up by their value, as a count
+    or as a size."""
     runs = number.parts or ((number.text,) if number.text.isdecimal() else ())
     return (
         _LEADING_ZERO.sub("", number.text) in seen.days
@@ -197,7 +201,7 @@ def _number_stands(number: Number, seen: Seen) -> bool:
 
 
 def _begins_a_version(text: str, seen: Seen) -> bool:
-    """Check whether `3.11` is in the evidence as the beginning of a version (3.11.7), or behind a name
+    """Return whether the evidence contains `3.11` as the beginning of a version (3.11.7), or behind a name
     (python3.11)."""
     digits = text.replace(".", "", 1)
     return (
@@ -211,9 +215,9 @@ def _begins_a_version(text: str, seen: Seen) -> bool:
 
 
 def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
-    """Check whether a number counts lines or items of the outputs: it is the number of an output line that
-    shares a word with the answer's line, it counts all output lines that have such a word, or it counts the
-    items that the answer's line lists."""
+    """Return whether a number counts lines or items of the outputs. This is so if it is the number of an output
+    line that shares a word with the answer's line, if it counts all output lines that have such a word, or if it
+    counts the items that the answer's line lists."""
     if token.number is None or not token.text.isdecimal() or len(token.text) > _ROWS:
         return False
     start = answer.rfind("\n", 0, token.start) + 1
@@ -229,8 +233,8 @@ def _is_counted(token: Token, answer: str, seen: Seen) -> bool:
 
 
 def _listed(line: str, seen: Seen) -> Iterator[int]:
-    """Count the comma-separated items after the line's last colon, if the evidence contains all of them. A word
-    may join the last two items (a, b and c)."""
+    """Return the number of items, separated by commas, after the line's last colon, if the evidence contains all of
+    them. The last two items may be joined by a word (a, b and c)."""
     before, _, listed = line.rpartition(":")
     *first, last = (words_of(part) for part in _COMMAS.split(listed))
     whole = f" {seen.folded} "
@@ -247,8 +251,8 @@ def _listed(line: str, seen: Seen) -> Iterator[int]:
 
 
 def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> bool:
-    """Check whether the answer has an exact token that these calls printed and that neither their inputs nor the
-    request contain."""
+    """Return whether the answer has an exact token that these calls printed, and that is neither in their inputs
+    nor in the request."""
     put_out = Seen(tuple(text for call in calls for text in (call.output, call.error_output, call.reason) if text))
     given = Seen((*(text for call in calls for text in (call.input, call.target)), *request))
     names = (Token("path", name, 0) for name in paths_in(answer))
@@ -256,7 +260,8 @@ def takes_up(answer: str, calls: Sequence[ToolCall], request: Iterable[str]) -> 
 
 
 def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
-    """Return, as a sentence for a correction, the output line that shares most words with the token's line."""
+    """Return a sentence for a correction, with the output line that shares most words with the line of the missing
+    token."""
     line = answer[answer.rfind("\n", 0, missing.start) + 1 :].partition("\n")[0]
     wanted = frozenset(words_of(line))
     lines = chain(*(text.splitlines()[:_MOST_LINES] for text in seen.texts[: seen.outputs]))
@@ -265,6 +270,7 @@ def nearest(missing: Token, answer: str, seen: Seen) -> list[str]:
 
 
 def named(missing: Sequence[Token]) -> str:
-    """Return the first missing tokens and the number of the others, for a correction in any language."""
+    """Return the first missing tokens and the number of the other missing ones. They are for a correction in any
+    language."""
     more = len(missing) - _NAMED
     return "; ".join((*(token.text for token in missing[:_NAMED]), *([f"… (+{more})"] if more > 0 else [])))

@@ -2,8 +2,8 @@
 
     "1.234,5"  "1,234.5"  "1 234.5"  ──► 1234.5        "25 %" ──► 25 or 0.25        "12 KB" ──► 12000 or 12288 bytes
 
-A literal that can be read in two ways ("1.234") has two values, and equals a number that equals either of them.
-A numeral in an answer may be rounded, so it matches a span of values.
+A literal that can be read in two ways ("1.234") has two values, and equals a number that equals either of them. A
+numeral in an answer may be rounded, so it matches a range of values.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _BEHIND = (
     r"(?:\s?(?P<unit>%|(?:[kKMGTPE]i?B|B|bytes?)\b)|(?P<prefix>[KMGTP])(?!\w))?)"
 )
 _AHEAD = r"(?P<ahead>(?<![\w)])%)?(?<![\w.])"  # Turkish and Basque put the sign first
-# Grouped thousands do not begin within a date, a time or a range.
+# Grouped thousands never begin within a date, a time or a range.
 _NUMBER = re.compile(rf"{_AHEAD}(?P<digits>(?<=\d[-/:]){_ALONE}|{_GROUPED}){_BEHIND}")
 _APART = re.compile(rf"{_AHEAD}(?P<digits>{_ALONE}){_BEHIND}")
-# Digits grouped in threes, or (India) in twos with three at the end.
+# Digits are grouped in threes, or in India in twos with three at the end.
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*|[1-9]\d?([.,])(?:\d\d\2)*\d{3}")
 _PART = re.compile(r"([\d.,'_]*)([\ue001-\ue00c]?)")
 _WRITTEN = re.compile(r"[\ue001-\ue109]+")
-# A duration as the shell's `time` prints it, a time of day, or minutes and seconds (24:10).
+# A duration as the shell's `time` prints it, a time of day, or a number of minutes and seconds (24:10).
 TIME = re.compile(
     r"(?<![\w:.])(?:(?:(\d+)h)?(\d+)m(\d+(?:\.\d+)?)s(?!\w)|([0-5]?\d):([0-5]\d)(?::([0-5]\d))?(?!:?\d))"
 )
@@ -47,13 +47,13 @@ _PRECISE = 10  # least whole number that may be a rounded number of a larger sca
 _ONE = Decimal(1)
 _HALF_DAY = 43_200
 PERCENT = (Decimal("0.01"),)
-# Factors of each unit: prefixes of bytes are decimal or binary.
+# The factors of each unit. The prefixes of bytes have a decimal and a binary factor.
 _UNITS = {"%": PERCENT, "B": (_ONE,)} | {
     letter: (Decimal(1000) ** power, Decimal(1024) ** power) for power, letter in enumerate("KMGTPE", 1)
 }
-# A command-line option that sets the unit of size of the printed columns.
+# A command-line option that sets the unit of size in which columns are printed.
 _UNIT_OPTION = re.compile(r"(?<!\S)-[a-zA-Z]*?(?P<prefix>[kKmMgG])[a-zA-Z]*(?!\S)")
-# Programs whose bare numbers are sizes in such a unit; without an option, in KiB.
+# Programs that print sizes in such a unit as bare numbers. Without an option, the unit is KiB.
 _MEASURE = frozenset({"shell:du", "shell:df", "shell:free"})
 # The factors of scales that are written next to a number, in any language.
 _SCALES = tuple(Decimal(10) ** power for power in (3, 4, 6, 8, 9))
@@ -63,9 +63,9 @@ Span = tuple[Decimal, Decimal]  # the least and the largest value that a numeral
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A numeral with its position, its text and its possible values. `units` are the factors that its unit may
-    mean (decimal and binary bytes, or a hundredth). `parts` are the runs of digits of a row such as a
-    version."""
+    """A numeral with its position, its text and the values that it may have. `units` are the factors that its unit
+    may mean (decimal and binary bytes, or a hundredth). `parts` contains the runs of digits if the numeral is a row
+    such as a version."""
 
     start: int
     end: int
@@ -76,13 +76,14 @@ class Number:
 
     @property
     def amounts(self) -> tuple[Decimal, ...]:
-        """Return the values in bytes if the number is a size, and as a fraction if it is a percentage."""
+        """Return the possible values: in bytes if the number is a size, and as a fraction if it is a percentage."""
         return tuple(value * unit for value, unit in product(self.values, self.units or (_ONE,)))
 
     def spans(self, units: Iterable[Decimal] = (_ONE,), *, zeros: bool = False, least: int = 0) -> Iterator[Span]:
-        """Return the range of values that round to this number in these units: half of its last place to both
-        sides. `zeros`: for a whole number, the last place that is not zero counts (1200 for 1234). Values are
-        never rounded to 0, or to a whole number below `least`."""
+        """Return the ranges of the values that round to this number in these units. A range extends to both sides
+        by half of the number's last place. If `zeros` is true and the number is whole, its last place is the last
+        one that is not zero (so 1200 may stand for 1234). Values are never rounded to 0, or to a whole number below
+        `least`."""
         for value, unit in product(self.values, units):
             whole = int(value.as_tuple().exponent) >= 0
             place = int((value.normalize() if zeros and whole else value).as_tuple().exponent)
@@ -91,13 +92,14 @@ class Number:
 
 
 def plain_digits(text: str) -> str:
-    """Return the text with every script's digits as 0 to 9 and number separators as ASCII, of the same length."""
+    """Return a text of the same length, in which the digits of every script are replaced by 0 to 9 and number
+    separators by ASCII."""
     return text if text.isascii() else "".join(map(_plain, text))
 
 
 def parted(text: str) -> str:
-    """Return the text, of the same length, with a bar for every letter of a script without capitals, because
-    such scripts need no space between a word and a number. A letter that is a number, as in Han, becomes a
+    """Return a text of the same length, in which every letter of a script without capitals is replaced by a bar,
+    because such scripts need no space between a word and a number. A letter that is a number, as in Han, becomes a
     private code point."""
     return text if text.isascii() else "".join(map(_bar, text))
 
@@ -118,8 +120,8 @@ def _bar(character: str) -> str:
 
 
 def numbers_in(text: str, *, apart: bool = False) -> Iterator[Number]:
-    """Return every numeral of the text, in order. `apart`: if true, a comma or a blank separates numbers
-    (1,4.50,2) and marks no thousands. In shown texts both readings are possible."""
+    """Return every numeral of the text, in order. If `apart` is true, a comma or a blank separates numbers
+    (1,4.50,2) and does not mark thousands. In a text that was shown to the model, both readings are possible."""
     plain = plain_digits(text)
     numbers = (_number(plain, each) for each in (_APART if apart else _NUMBER).finditer(parted(plain)))
     yield from islice(filter(None, numbers), _MOST)
@@ -138,7 +140,7 @@ def _number(plain: str, found: re.Match[str]) -> Number | None:
 
 def columns_in(output: str, command: str, programs: Collection[str]) -> tuple[list[Number], bool]:
     """Return the numbers of an output as sizes, if an option of the command sets the unit of its columns. The
-    second value says whether its bare numbers are certainly only sizes."""
+    second value says whether the bare numbers of the output are certainly sizes and nothing else."""
     measures = not _MEASURE.isdisjoint(programs)
     prefixes = [option["prefix"].upper() for option in _UNIT_OPTION.finditer(command)]
     if measures and not prefixes and " -" not in command:
@@ -157,13 +159,13 @@ def written_in(text: str) -> Iterator[Number]:
 
 
 def read_in(shown: str) -> Iterator[Number]:
-    """Return every numeral and time of a shown text, in every possible reading."""
+    """Return every numeral and every time in a shown text, in every possible reading."""
     yield from chain(numbers_in(shown), numbers_in(shown, apart=True), written_in(shown), times_in(shown))
 
 
 def _composed(signs: str) -> Iterator[Decimal]:
-    """Return the values of alternating literals and signs of powers. A power multiplies the literal before it;
-    from ten thousand on, it multiplies everything before it."""
+    """Return the values of a sequence in which literals and signs of powers alternate. A power multiplies the
+    literal before it; from ten thousand on, it multiplies everything before it."""
     parts = _PART.findall(signs)[:-1]
     for literals in product(*(tuple(_readings(digits, "")) or (None,) for digits, _ in parts)):
         total = section = Decimal(0)
@@ -178,7 +180,8 @@ def _composed(signs: str) -> Iterator[Decimal]:
 
 
 def times_in(text: str) -> Iterator[Number]:
-    """Return durations such as 1m30.5s and times of day, on either clock (2:30 is 14:30 as well), in seconds."""
+    """Return in seconds the durations such as 1m30.5s and the times of day in a text. A time of day is read on a
+    24-hour and on a 12-hour clock, so 2:30 also means 14:30."""
     for found in TIME.finditer(plain_digits(text)):
         parts = tuple(filter(None, found.groups()))
         hours, minutes, seconds = (Decimal(found[part] or found[part + 3] or 0) for part in (1, 2, 3))
@@ -197,7 +200,7 @@ def days_in(text: str) -> Iterator[Number]:
 
 
 def _readings(digits: str, exponent: str) -> Iterator[Decimal]:
-    """Return the possible values of a literal of digits and separators; a row such as a version has no value."""
+    """Return the values that a literal of digits and separators may have. A row such as a version has none."""
     bare = digits.translate({ord(each): None for each in " '_"})
     mark = max(".,", key=bare.rfind)
     whole, marked, part = bare.rpartition(mark)
@@ -221,8 +224,8 @@ class Shown:
         self._plain, self._sizes, self._all = sorted(plain), sorted(sizes), sorted(plain | sized | sizes)
 
     def has(self, said: Number) -> bool:
-        """Check whether the number was shown, allowing for formatting, rounding, percent, scale and units of
-        size."""
+        """Return whether the number was shown. It may be formatted, rounded, written as a percentage, or given in
+        another scale or unit of size."""
         spans = said.spans((_ONE, *said.units), zeros=True)
         if said.units:
             return bool(_between(self._plain, spans) or _between(self._sizes, said.spans(said.units, zeros=True)))
@@ -237,5 +240,5 @@ class Shown:
 
 
 def _between(shown: Sequence[Decimal], spans: Iterable[Span]) -> list[Decimal]:
-    """Return the values of a sorted sequence that are in one of these spans."""
+    """Return the values of a sorted sequence that lie in one of these ranges."""
     return [value for low, high in spans for value in shown[bisect_left(shown, low) : bisect_right(shown, high)]]

@@ -14,7 +14,7 @@ _BEGINS = ("All", "First lines")
 
 
 def by_file(heads: str) -> dict[str, str]:
-    """Return the shown contents of each file, by its path."""
+    """Return the shown contents of each file, with the file's path as key."""
     parts, path = dict[str, list[str]](), ""
     for line in heads.split("\n"):
         kind, _, rest = line.partition(" of ")
@@ -30,10 +30,10 @@ def beyond(listing: str, heads: str) -> str:
 
 
 def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall] = ()) -> tuple[str, str]:
-    """Return the shown contents of the files that a text names or a call read, and the contents of all others.
+    """Return the shown contents of the files that a text names or that a call read, and separately the shown
+    contents of all other files.
 
-    A figure in a file that no text names may match by chance, because a project contains nearly every small
-    number."""
+    A figure may occur in an unnamed file by chance, because a project contains nearly every small number."""
     read = (call.target for call in calls if call.only_looked and not own_words(call))
     said = "\n".join((*texts, *read))
     named, others = list[str](), list[str]()
@@ -43,9 +43,9 @@ def named_and_others(heads: str, texts: Iterable[str], calls: Sequence[ToolCall]
 
 
 def names_file(text: str, path: str) -> bool:
-    """Check whether a file's name is a separate token in a text, with or without directories before it.
+    """Return whether a file's name is a separate token in a text, with or without directories before it.
 
-    Letters of scripts that are written without spaces may adjoin the name."""
+    Letters of scripts that are written without spaces may stand directly next to the name."""
     name = posixpath.basename(path)
     token = rf"(?<![\w.-]){re.escape(name)}(?![\w-]|/[\w.]|\.[A-Za-z0-9])"
     return bool(name) and re.search(token, text, re.ASCII) is not None

@@ -15,19 +15,20 @@ from artoo.evidence.numerals import TIME, Number, numbers_in, parted, plain_digi
 Kind = Literal["number", "path", "url", "id", "quote"]
 
 LONGEST = 100_000  # characters of a text that are read for tokens
-# A fenced block with an info string holds proposed or explained code; it reports nothing.
+# A fenced block with an info string contains proposed or explained code, so it reports nothing.
 _CODE_BLOCK = re.compile(r"^ {0,3}```[ \t]*[^\s`][^\n`]*\n.*?(?:^ {0,3}```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 LIST_MARK = re.compile(r"^[ \t>]*(?:\d{1,3}[.)]|[-*+])[ \t]+|^#+ .*?\d+[.)]?", re.MULTILINE)
 _URL = re.compile(r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,15}://[^\s<>\"'`\])}\u3001\u3002\uff0c]+")
-# Every part is bounded, because a path may begin at each `@` of a long run, and each try would scan to its end.
+# The length of every part is limited, because a path may begin at each `@` of a long run, and each try would
+# otherwise scan to the end of the run.
 _PATH = re.compile(
     r"(?<![\w/.~:-])(?:(?:~|\.{1,2})?/[\w@%+.-]+(?:/[\w@%+.-]*)*"
     r"|[\w@%+.-]{1,255}(?:/[\w@%+.-]{1,255}){0,32}/[\w@%+.-]{1,255}\.\w{1,8})"
 )
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@(?!\dx\.)[\w-]+(?:\.[\w-]+)+")  # icon@2x.png is none
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w+(?:-\w+)*(?![\w-])")
-# Identifiers that an author must have read somewhere: with three digits in a row, or the form of a hash.
+# Identifiers that an author must have read somewhere, because they have three digits in a row or look like a hash.
 _READ = re.compile(r"\d{3}|^[0-9a-fA-F-]{7,64}$")
 _QUOTES = re.compile(
     r"\"([^\"\n]*)\"|\u201c([^\u201c\u201d\n]{8,300})\u201d|\u201e([^\u201c\u201d\n]{8,300})[\u201c\u201d]"
@@ -41,7 +42,7 @@ _TRAILING = ".,;:!?*_"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One exact token with its kind, its position, and its value if it is a number."""
+    """One exact token with its kind, its position and, if it is a number, its value."""
 
     kind: Kind
     text: str
@@ -50,7 +51,7 @@ class Token:
 
 
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """Return the tokens that an answer states, in order, leaving out code and list markers."""
+    """Return the tokens that an answer states, in order. Tokens in code and in list markers are left out."""
     text = text[:LONGEST]
     left = blanked(_CODE_BLOCK, text)
     found = list(_quotations(left))
@@ -71,8 +72,9 @@ def tokens_of(text: str) -> tuple[Token, ...]:
 
 
 def _quotations(text: str) -> Iterator[Token]:
-    """Find the texts between quotation marks. Straight marks open and close alike, so they are paired from the
-    left within a line, including short pairs. A line with an odd number of straight marks has no such quotation.
+    """Return the texts between quotation marks. Straight marks look the same at both ends, so they are paired from
+    the left within each line. Pairs around short texts take part in this too. If a line has an odd number of
+    straight marks, it has no quotation of this kind.
     """
     start = 0
     for line in text.split("\n"):
@@ -93,13 +95,13 @@ def words_of(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Return the case-folded words of a text in one line, to search for one text in another."""
+    """Return the case-folded words of a text in one line, so that one text can be searched in another."""
     return " ".join(words_of(text))
 
 
 def paths_in(text: str) -> Iterator[str]:
-    """Return the pieces of a text with a point or a slash, which may name files; only the disk can confirm
-    that."""
+    """Return the parts of a text that have a point or a slash. They may be names of files, which only the disk can
+    confirm."""
     for piece in _PIECES.split(text[:LONGEST]):
         name = "" if _MAIL.fullmatch(piece.rstrip(_TRAILING)) else piece.strip(":!?*").rstrip(".")
         if ("." in name or "/" in name) and any(map(str.isalnum, name)) and not _URL.match(name):
@@ -109,9 +111,10 @@ def paths_in(text: str) -> Iterator[str]:
 def blanked(
     pattern: re.Pattern[str], text: str, keep: Callable[[str], bool] | None = None, read_as: str | None = None
 ) -> str:
-    """Return the text, of the same length, with every match blank.
+    """Return a text of the same length in which every match is replaced by blanks.
 
-    `keep` returns true for a match that stays; `read_as` is matched instead of the text.
+    A match stays if `keep` returns true for it. If `read_as` is given, the pattern is matched in it instead of in
+    the text.
     """
     left = list(text)
     for match in pattern.finditer(text if read_as is None else read_as):

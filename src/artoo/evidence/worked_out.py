@@ -1,7 +1,7 @@
 """Derive figures of an answer by sums, ratios and dates from stated or printed numbers, with limits on pairs.
 
 A figure follows from the formula before it, from two numbers near it, from a run of numbers, or from a printed
-column. Derived figures count as known in the next pass, until a pass derives nothing more.
+column. Derived figures count as known in the next pass. The passes end when one of them derives nothing more.
 """
 
 from __future__ import annotations
@@ -30,32 +30,35 @@ _BYTE = (_ONE,)  # a bare number may count bytes, with or without a unit
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _OPERATIONS = (Decimal.__add__, Decimal.__sub__, Decimal.__mul__, Decimal.__truediv__)
 _SIGNS = str.maketrans("\u00d7\u00b7\u22c5\u2217\u00f7\u2212x\u2013\u2248\u2243\u2252", "****/-*-===")
-# Between two numbers of a formula: the unit of the first, brackets and a sign.
+# This matches the text between two numbers of a formula: the unit of the first number, brackets and a sign.
 _JOINT = re.compile(r"\s*(?:[^\W\d]{1,16}\.?)?[^\w()]?\s*(\)*)\s*([-+*/=])\s*(\(*)\s*[^\w()]?\s*")
 _BETWEEN = 40  # most characters that _JOINT matches: longer text is no formula, and would be tried in many ways
 _READINGS = 64  # combinations of readings that are tried for the numbers of one formula
-# Factors of units of time, percentages and prefixes: no call has to show them if a formula uses them as factors.
+# Factors of units of time, of percentages and of prefixes. If a formula uses them as factors, no call has to show
+# them.
 _CONSTANTS = frozenset(map(Decimal, (7, 12, 24, 52, 60, 100, 365, 1_000, 1_024, 3_600)))
 _FACTORS = frozenset(map(Decimal, range(2, 11)))  # factors that words express, such as twice or a quarter
 _STEPS_UP = tuple(map(Decimal, (60, 1_000, 1_440, 3_600, 60_000, 86_400)))
-# From one unit of time to another, from milliseconds to days.
+# Factors from one unit of time to another, from milliseconds to days.
 _STEPS_DOWN = (*_STEPS_UP, Decimal(3_600_000))
-# Days to weeks, months to years, hours to days: only if the result is above one, and whole or with a half.
+# Factors from days to weeks, from months to years, and from hours to days. They count only if the result is above
+# one and is a whole number or a whole number and a half.
 _SMALL_STEPS = tuple(map(Decimal, (7, 12, 24)))
-# Periods that an interval divides: every 15 minutes is 96 times a day. Results below `_OFTEN` may be chance.
+# Periods that are divided by an interval: every 15 minutes is 96 times a day. Results below `_OFTEN` may be chance.
 _PERIODS = tuple(map(Decimal, (1_440, 3_600, 86_400)))
 _OFTEN = 90
 _LONG = 900  # from this many of a smaller unit on, an amount may be stated in two units
 _MONTHS = Decimal(12)
-# Used instead of a unit: a time of day or a duration (seconds), and a date (days), which only formulas use.
+# These are used in place of a unit: the first for a time of day or a duration (in seconds), the second for a date
+# (in days), which only formulas use.
 _CLOCK, _DATED = (_DAY,), (Decimal(0),)
 _Amounts = Mapping[str, tuple[Decimal, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A number or a time with its unit, its possible amounts, its line and its column (the bars before it in the
-    line, and the numbers since the last bar)."""
+    """A number or a time with its unit, its possible amounts, its line and its column. The column is given by the
+    number of bars before it in the line, and by the number of numbers since the last bar."""
 
     number: Number
     unit: tuple[Decimal, ...]
@@ -67,8 +70,8 @@ class _Cell:
 def worked_out(
     wanted: Collection[str], answer: str, stated: _Amounts, texts: Sequence[str], outputs: int
 ) -> set[str]:
-    """Return the wanted numbers that follow from `stated` numbers (with their amounts) or from the outputs (the
-    first `outputs` of `texts`)."""
+    """Return those wanted numbers that follow from the `stated` numbers (given with their amounts) or from the
+    outputs, which are the first `outputs` of `texts`."""
     cells = list(islice(_cells(answer), _MOST))
     shown = [[*_cells(output, apart=True)] for output in texts[:outputs]]
     few = [*chain(*shown)] if sum(map(len, shown)) <= _FEW else []
@@ -101,19 +104,21 @@ def worked_out(
 
 
 def _covers(cell: _Cell, amounts: Iterable[Decimal]) -> bool:
-    """Check whether one of these values is the value of the cell, within its rounding."""
+    """Return whether one of these amounts is the value of the cell, allowing for the rounding of the cell."""
     spans = [*cell.number.spans((_ONE, *cell.number.units), least=0 if cell.number.units else _PRECISE)]
     return any(low <= amount <= high for amount in amounts for low, high in spans)
 
 
 def _joint(left: _Cell, right: _Cell, text: str) -> re.Match[str] | None:
-    """Match the text between two numbers of one formula; None if they belong to no formula."""
+    """Match the text between two numbers of one formula. Return None if the numbers do not belong to one
+    formula."""
     between = text[left.number.end : right.number.start].translate(_SIGNS)
     return _JOINT.fullmatch(between) if left.line == right.line and len(between) <= _BETWEEN else None
 
 
 def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tuple[_Amounts, _Amounts]:
-    """Return the numbers of formulas that no call has to show: constants, and factors used only as factors."""
+    """Return the numbers in formulas that no call has to show: constants, and numbers that are only used as
+    factors."""
     joints = [joint and joint[2] for joint in (_joint(*pair, text) for pair in pairwise(cells))]
     constants, factors, others = dict[str, tuple[Decimal, ...]](), dict[str, tuple[Decimal, ...]](), set[str]()
     for cell, before, behind in zip(cells, (None, *joints), (*joints, None), strict=False):
@@ -128,7 +133,8 @@ def _unseen(cells: Sequence[_Cell], text: str, times: frozenset[Decimal]) -> tup
 
 
 def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: str) -> Iterator[Decimal]:
-    """Return the values of the formula before the cell, if all its numbers are known and `=` follows it."""
+    """Return the values of the formula that stands before the cell. All its numbers must be known, and `=` must
+    follow it."""
     formula, operands, right = "", list[tuple[Decimal, ...]](), cell
     for left in reversed(cells[: cells.index(cell)]):
         joint = _joint(left, right, text)
@@ -147,8 +153,8 @@ def _from_formula(cell: _Cell, cells: Sequence[_Cell], known: _Amounts, text: st
 
 
 def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts:
-    """Return the numbers of correct formulas that contain no stated number, because such formulas are plain
-    arithmetic and claim nothing about this machine."""
+    """Return the numbers of correct formulas that contain no stated number. Such formulas are plain arithmetic and
+    claim nothing about this machine."""
     every, found = {cell.number.text: cell.amounts for cell in cells}, dict[str, tuple[Decimal, ...]]()
     for place, cell in enumerate(cells):
         begins = place
@@ -165,16 +171,17 @@ def _arithmetic(cells: Sequence[_Cell], text: str, stated: _Amounts) -> _Amounts
 
 
 def _value(of: ast.expr, values: Sequence[Decimal]) -> Decimal:
-    """Return the value of a formula in which `n0`, `n1` … name the positions of its numbers in `values`."""
+    """Return the value of a formula. In the formula, `n0`, `n1` … stand for the numbers at these positions in
+    `values`."""
     if isinstance(of, ast.BinOp):
         return _OPERATIONS[_OPERATORS.index(type(of.op))](_value(of.left, values), _value(of.right, values))
     return values[int(ast.unparse(of)[1:])]
 
 
 def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Iterator[Decimal]:
-    """Derive values from two numbers near the cell (those of its line first); from a near number and the largest
-    one of that number's line, of its column or of all; from a near number in another unit of time; and from sums
-    and means along the cell's line and column."""
+    """Return values that can be derived for a cell from near numbers: from two near numbers (those of its line
+    first), from a near number and the largest number of that number's line, of its column or of all, from a near
+    number in another unit of time, and from sums and means along the cell's line and column."""
     place = cell.number.start
     near = sorted(told, key=lambda each: (each.line != cell.line, abs(each.number.start - place)))[:_NEAR]
     runs = ((one, run) for one in near for run in (*_runs(one, told), told))
@@ -190,7 +197,7 @@ def _from_cells(cell: _Cell, told: Sequence[_Cell], few: Sequence[_Cell]) -> Ite
 
 
 def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
-    """Return the runs of 2 to 6 numbers of one unit that fill a column, a line or a whole output."""
+    """Return the runs of 2 to 6 numbers of one unit that fill a whole column, line or output."""
     for cells in shown:
         runs = defaultdict[tuple[object, ...], list[_Cell]](list)
         for cell in cells:
@@ -201,8 +208,9 @@ def _runs_of(shown: Iterable[Sequence[_Cell]]) -> Iterator[list[_Cell]]:
 
 
 def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
-    """Derive values from two numbers that were printed together: their difference and their ratio. For a
-    percentage derive their relative change and the share of each in the total, which may be one of the numbers.
+    """Return values that can be derived from two numbers that were printed together: their difference and their
+    ratio. For a percentage, also return their relative change and the share of each in the total, which may be one
+    of the numbers.
     """
     for run, reading in product(runs, (0, -1)):
         amounts = [each.amounts[reading] for each in run]
@@ -216,8 +224,8 @@ def _of_runs(cell: _Cell, runs: Iterable[Sequence[_Cell]]) -> Iterator[Decimal]:
 
 
 def _years(texts: Iterable[str]) -> list[Decimal]:
-    """Count the years between two years in the texts, if there are few. If the texts contain a full date, also
-    return one year less."""
+    """Return the number of years between each two years in the texts, if there are only few years. If the texts
+    contain a full date, also return one year less."""
     days = [day for text in texts for day in days_in(text)]
     seen = {Decimal(year) for text in texts for year in _YEAR.findall(plain_digits(text))}
     apart = {abs(one - other) for one, other in combinations(seen, 2)} if len(seen) <= _SHORT else set[Decimal]()
@@ -225,8 +233,8 @@ def _years(texts: Iterable[str]) -> list[Decimal]:
 
 
 def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
-    """Convert bare numbers to other units of time and to hours, minutes and seconds, and count how often such an
-    interval fits into a day or an hour."""
+    """Return bare numbers converted to other units of time, and to hours, minutes and seconds. Also return how
+    often such an interval fits into a day or an hour."""
     for amount in (amount for each in cells if not each.unit for amount in each.amounts):
         yield from (amount * step for step in _STEPS_UP)
         yield from (amount / step for step in _STEPS_DOWN)
@@ -238,7 +246,8 @@ def _in_other_units(cells: Iterable[_Cell]) -> Iterator[Decimal]:
 
 
 def _since(texts: Sequence[str], outputs: int) -> Iterator[Decimal]:
-    """Count days, weeks, months and years from a printed date to a stated date, if there are few dates."""
+    """Return the number of days, weeks, months and years from a printed date to a stated date, if there are only
+    few dates."""
     put_out = {day.text: day for text in texts[:outputs] for day in days_in(text)}
     told = {day.text: day for text in texts[outputs:] for day in days_in(text)}
     for one, other in product(put_out.values(), told.values()) if len(put_out) + len(told) <= _FEW_DATES else ():
@@ -253,21 +262,21 @@ def _month(day: Number) -> Decimal:
 
 
 def _between(cell: _Cell, dates: Sequence[_Cell], days: Sequence[Number]) -> Iterator[Decimal]:
-    """Count the days or weeks between a date in the cell's line and another date there, or one in `days`."""
+    """Return the number of days or weeks between a date in the cell's line and another date there or in `days`."""
     own = [] if cell.unit else [each.amounts[0] for each in dates if each.line == cell.line]
     for one, other in product(own, (*own, *(day.amounts[0] for day in days))):
         yield from (abs(one - other), abs(one - other) / _WEEK)
 
 
 def _runs(cell: _Cell, told: Sequence[_Cell]) -> tuple[list[_Cell], list[_Cell]]:
-    """Return the other known numbers of the cell's line, and those of its column."""
+    """Return the other known numbers of the cell's line, and the other known numbers of the cell's column."""
     line = [each for each in told if each.line == cell.line and each.number.start != cell.number.start]
     return line, [each for each in told if each.column == cell.column and each.line != cell.line]
 
 
 def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
-    """Return the sums and means of the first two, three … numbers that share the first one's unit, for the first
-    and for the last reading of each."""
+    """Return the sums and the means of the first two, three … numbers of a run that have the unit of the first one.
+    Both the first and the last reading of each number are used."""
     run = [each for each in run if each.unit == run[0].unit]
     for reading in (0, -1):
         totals = enumerate(accumulate(each.amounts[reading] for each in run), 1)
@@ -275,9 +284,9 @@ def _sums(run: Sequence[_Cell]) -> Iterator[list[Decimal]]:
 
 
 def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
-    """Return the sum and the mean of every column of an output, with and without its first number, because a
-    heading may be a number. Also do so for the numbers of a column that have the same character before them,
-    because other text may follow below a table."""
+    """Return the sum and the mean of every column of an output, with and without the column's first number, because
+    a heading may be a number. The same is done for those numbers of a column that follow the same character,
+    because other text may stand below a table."""
     columns = defaultdict[tuple[object, ...], list[_Cell]](list)
     for cell in shown:
         columns[cell.column, cell.unit].append(cell)
@@ -287,8 +296,9 @@ def _totals(shown: Iterable[_Cell], output: str) -> Iterator[Decimal]:
 
 
 def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
-    """Derive values from two numbers in this order: a share or a change in per cent, or a plain number. Sums and
-    differences need equal units. A percentage may be a factor, a surcharge or a discount."""
+    """Return values that can be derived from two numbers in this order. If a percentage is wanted, these are a
+    share and a change in per cent, otherwise plain numbers. Sums and differences need equal units. A percentage may
+    be used as a factor, as a surcharge or as a discount."""
     like, factor = a.unit == b.unit, b.unit in ((), PERCENT)
     if _CLOCK in (a.unit, b.unit):
         yield from _how_long(a.amounts[0], b.amounts[0]) if like else ()
@@ -309,16 +319,16 @@ def _of_two(a: _Cell, b: _Cell, *, percent: bool) -> Iterator[Decimal]:
 
 
 def _how_long(start: Decimal, end: Decimal) -> Iterator[Decimal]:
-    """Return the time from `start` to `end`, perhaps over midnight, as a total and split into hours, minutes and
-    seconds; also return the sum of both times."""
+    """Return the time from `start` to `end`, which may include midnight. It is given as a total, and split into
+    hours, minutes and seconds. Also return the sum of both times."""
     took = (end - start + _DAY) % _DAY
     minutes, seconds = divmod(took, _MINUTE)
     yield from (took, took / _MINUTE, took / _HOUR, minutes, seconds, *divmod(minutes, _MINUTE), start + end)
 
 
 def _cells(text: str, *, apart: bool = False) -> Iterator[_Cell]:
-    """Return the numbers, times and dates of a text. Parts of a date are no quantities. If `apart` (an output),
-    dates are left out, and commas and blanks separate numbers."""
+    """Return the numbers, times and dates of a text. Parts of a date are no quantities. If `apart` is true (for an
+    output), dates are left out, and commas and blanks separate numbers."""
     plain, before = plain_digits(text), Counter[tuple[int, int]]()
     numbers = [*numbers_in(blanked(TIME, blanked(DATE, plain)), apart=apart), *times_in(plain)]
     numbers += () if apart else days_in(plain)

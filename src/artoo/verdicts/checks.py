@@ -1,6 +1,6 @@
 """Run the checks of criteria, with time limits for regular expressions and reasons for failures.
 
-The set of checks is closed. They are read-only and use no model. Reference: SPEC sections 2 and 3.
+The set of checks is closed. They only read, and they use no model. Reference: SPEC sections 2 and 3.
 """
 
 from __future__ import annotations
@@ -29,29 +29,30 @@ from artoo.contracts.text import listed, without_middle
 if TYPE_CHECKING:
     from artoo.ports.evidence import EvidenceSource
 
-# Longest time that one regular expression may run.
+# Maximum time for which one regular expression may run.
 REGEX_SECONDS = 1.0
-# Longest regular expression that is tried.
+# Maximum length of a regular expression that is tried.
 REGEX_CHARACTERS = 2_000
-# Largest output that is read as JSON.
+# Maximum size of an output that is read as JSON.
 JSON_CHARACTERS = 1_000_000
-# Exit codes of a shell that cannot run a command, or finds no command of that name.
+# Exit codes of a shell if a command cannot be run, or if no command of that name is found.
 _CANNOT_RUN = (126, 127)
-# Characters that continue a path: `data.txt` does not name `a.txt`.
+# Characters that continue a path, so that `data.txt` does not name `a.txt`.
 _IN_PATHS = frozenset(f"{string.ascii_letters}{string.digits}_-./~+@%=")
-# Characters of an output that a verdict's evidence quotes.
+# Number of characters of an output that are quoted in the evidence of a verdict.
 SHOWN_CHARACTERS = 300
-# Characters of a failed command's output that are quoted, and of its error output.
+# Number of characters that are quoted of a failed command's output, and of its error output.
 _FAILED_CHARACTERS = 600
-# Unrelated texts for `cannot_fail`: short and long, one line and several, with and without figures, two scripts.
+# Texts for `cannot_fail` that have nothing to do with a task: short and long ones, with one line and several, with
+# and without figures, in two scripts.
 _PROBES = ("x", "7", "Nothing was done.", "\u6c34", "one\ntwo, three", "one more word " * 1_000)
 _PROBE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The result of a check. `identities` are the tool identities that a failing verdict cites. `decided` False:
-    there is no verdict, because the check itself is unusable or did not end."""
+    """The result of a check. `identities` are the tool identities that a failing verdict cites. If `decided` is
+    False, there is no verdict, because the check itself cannot be used or did not end."""
 
     passed: bool
     evidence: str | Reason
@@ -69,10 +70,10 @@ async def run_check(
     asked: str = "",
     never_made: Sequence[str] = (),
 ) -> CheckResult:
-    """Run one check. A bad regex or schema raises no exception but gives no verdict.
+    """Run one check. A bad regular expression or schema does not raise an exception, but then there is no verdict.
 
-    `asked` describes the work, which the check's command must not do itself; it is empty for a user's own check.
-    `never_made` are files that other checks require and that do not exist."""
+    `asked` describes the work. The command of a check must not do this work itself. `asked` is empty for a check
+    that the user gave. `never_made` are files that other checks require and that do not exist."""
     match check:
         case ToolSucceeded():
             return _tool_succeeded(check.tool, tool_calls)
@@ -89,10 +90,10 @@ async def run_check(
 
 
 def cannot_fail(check: Check) -> bool:
-    """Check whether a check passes for every answer, as `.` and `\\S` do.
+    """Return whether a check passes for every answer, as a check with the expression `.` or `\\S` does.
 
-    The check is tried on unrelated texts, and on the words of its own expression, on which "no TODO in it" fails.
-    A check of a file can always fail, because the file may be missing.
+    The check is tried on unrelated texts, and on the words of its own expression, for which a check such as "no
+    TODO in it" fails. A check of a file can always fail, because the file may be missing.
     """
     if not isinstance(check, OutputMatches) or len(check.regex) > REGEX_CHARACTERS:
         return False
@@ -152,7 +153,7 @@ def _tool_succeeded(tool: str | None, tool_calls: Sequence[ToolCall]) -> CheckRe
 
 
 async def _matches(pattern: str, text: str, where: str = "") -> CheckResult:
-    """Search in a thread that releases the GIL, so that a slow expression never blocks the event loop."""
+    """Search in a thread. The search releases the GIL, so that a slow expression never blocks the event loop."""
     if len(pattern) > REGEX_CHARACTERS:
         return _undecided(Found.BAD_PATTERN, _shown(pattern), f"{len(pattern)} > {REGEX_CHARACTERS}")
     return await asyncio.to_thread(_search, pattern, text, where)
@@ -189,13 +190,13 @@ def _is_json(output: str, schema: dict[str, object] | None) -> CheckResult:
 
 
 def misfit(value: object, schema: Mapping[str, object]) -> str | None:
-    """Return why a value does not fit a schema, or why this cannot be decided; None if it fits."""
+    """Return why a value does not fit a schema, or why this cannot be decided. Return None if it fits."""
     evidence = _fits(value, dict(schema)).evidence
     return evidence.text if isinstance(evidence, Reason) else None
 
 
 def _fits(value: object, schema: dict[str, object]) -> CheckResult:
-    """Validate without following references to other documents, and with a time limit for patterns."""
+    """Validate a value. References to other documents are not followed, and patterns have a time limit."""
     from jsonschema.exceptions import SchemaError, ValidationError
     from referencing.exceptions import Unresolvable
 
@@ -213,9 +214,9 @@ def _fits(value: object, schema: dict[str, object]) -> CheckResult:
 
 
 def names(text: str, path: str) -> bool:
-    """Check whether a text names this path or the end of it. A directory (its path ends with a slash) has to be
-    written with a slash, as `./lib` or `lib/`, because a bare `build` may be any word. The text may also prefix a
-    relative path with more directories."""
+    """Return whether a text names this path or the end of it. If the path is a directory (it ends with a slash),
+    the text must write it with a slash, as in `./lib` or `lib/`, because a bare `build` may be any word. If the
+    path is relative, the text may write more directories before it."""
     is_directory, path = path.endswith("/"), path.rstrip("/")
     end = "" if path.startswith("/") else f"/{_bare(path)}/"
     name = path.rpartition("/")[2]
@@ -245,7 +246,7 @@ def _bare(said: str) -> str:
 
 async def _file_exists(path: str, source: EvidenceSource) -> CheckResult:
     view = await source.file(path)
-    if view.exists:  # even if its text could not be read
+    if view.exists:  # This also holds if its text could not be read.
         return _passed(f"{path} is a directory" if view.is_directory else f"{path} exists ({view.size} bytes)")
     if view.problem is not None:
         return _failed(Found.UNREADABLE, path, view.problem, why=FailureClass.ENVIRONMENTAL)
@@ -265,15 +266,15 @@ async def _file_matches(path: str, pattern: str, source: EvidenceSource) -> Chec
     found = await _matches(pattern, view.text, path)
     if found.passed or "\r\n" not in view.text:
         return found
-    return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` matches before LF only
+    return await _matches(pattern, view.text.replace("\r\n", "\n"), path)  # `$` only matches before LF.
 
 
 async def _command_succeeds(
     command: str, tool_calls: Sequence[ToolCall], source: EvidenceSource, asked: str, never_made: Sequence[str]
 ) -> CheckResult:
-    """Run the command of a check in a fork of the workspace, so that its writes are discarded and a build may be
-    a check. A command that itself makes the requested files gives no verdict, as it would pass without the
-    work."""
+    """Run the command of a check in a fork of the workspace, so that its writes are discarded and a build may be a
+    check. A command that itself makes the requested files gives no verdict, because it would pass even if the work
+    had not been done."""
     view = await source.command(command)
     made = [path for path in view.written if asked and names(asked, path)]
     if view.exit_code == 0 and made:
@@ -284,7 +285,8 @@ async def _command_succeeds(
     if view.exit_code is None or view.exit_code in _CANNOT_RUN:
         problem = view.problem or _shown(view.output) or "it did not end by itself"
         return _undecided(Found.NO_VERDICT, command, problem)
-    printed = (view.output.removesuffix(view.errors), view.errors)  # both are cut so that their ends remain
+    # Both texts are shortened in the middle, so that their ends remain.
+    printed = (view.output.removesuffix(view.errors), view.errors)
     parts = "\n".join(without_middle(part.strip(), _FAILED_CHARACTERS) for part in printed if part.strip())
     said = f"{view.exit_code}: {parts}"
     absence = _absence(view.output, tool_calls, never_made)
@@ -292,14 +294,14 @@ async def _command_succeeds(
 
 
 def _absence(output: str, tool_calls: Sequence[ToolCall], never_made: Sequence[str]) -> FailureClass:
-    """Return the failure class of a command that misses a file. It is environmental if a call met a missing file
-    too and the command misses no file that the work had to make; otherwise it is logical, because the file was
-    forgotten."""
+    """Return the failure class of a command that misses a file. The failure is environmental if a call met a
+    missing file too, and if the command misses no file that the work had to make. Otherwise it is logical, because
+    the work forgot the file."""
     lines = [line for line in output.splitlines() if says_absent(line)]
     met = any(call.absences for call in tool_calls) and not lacks(lines, never_made)
     return FailureClass.ENVIRONMENTAL if met else FailureClass.LOGICAL
 
 
 def lacks(lines: Iterable[str], never_made: Sequence[str]) -> bool:
-    """Check whether one of these lines about missing files names a file that the work had to make."""
+    """Return whether one of these lines, which are about missing files, names a file that the work had to make."""
     return any(names(line, path) for line in lines for path in never_made)

@@ -26,20 +26,20 @@ from artoo.evidence.facts import Fact
 from artoo.ports.evidence import EvidenceSource
 from artoo.verdicts.checks import CheckResult, lacks, run_check
 
-# Limits of a correction: characters of all its reasons, characters of the judge's advice, and number of reasons.
-# A single failed check has room for both ends of its output and of its error output.
+# Limits of a correction: the characters of all its reasons together, the characters of the judge's advice, and the
+# number of reasons. A single failed check has room for both ends of its output and of its error output.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
 # Characters of a difference that are read only to learn whether there is a difference.
 # The reason of a criterion that stays open because no call shows anything about it.
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
-# Law 0's own criterion, which a fact fails if all other criteria of the result are decided.
+# The criterion of Law 0 itself. A fact fails it if all other criteria of the result are decided.
 LAW_0 = Criterion(text=AGREES_WITH_EVIDENCE, mode=Mode.VERIFIABLE)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The decisions about an attempt. `advice` is the judge's advice for the next attempt. `final`: no correction
-    can help. `hopeless`: no other plan can help."""
+    """The decisions about an attempt. `advice` is the judge's advice for the next attempt. If `final` is true, no
+    correction can help. If `hopeless` is true, no other plan can help."""
 
     verdicts: tuple[CriterionVerdict, ...]
     advice: str = ""
@@ -58,37 +58,38 @@ class Judged:
 
 
 def counted(verdict: CriterionVerdict, attempt: int, before: Sequence[GapPoint]) -> CriterionVerdict:
-    """Return the verdict with the paper's k of N: its failed attempts (those in `before` and this) of all
-    attempts."""
+    """Return the verdict with the k of N of the paper: the number of failed attempts (those in `before` and this
+    one) and the number of all attempts."""
     failed = sum(verdict.criterion in point.unmet_criteria for point in before) + (verdict.verdict == "fail")
     return verdict.model_copy(update={"failed_attempts": failed, "attempts": attempt})
 
 
 def accountable(failure_class: FailureClass) -> Role:
-    """Return the role that answers for an unmet subtask criterion (paper, Appendix C).
+    """Return the role that is accountable for an unmet criterion of a subtask (paper, Appendix C).
 
-    The executor answers for a feasible subtask done wrongly, the planner for a subtask that the world does not
-    allow.
+    The executor is accountable if the subtask was feasible but done wrongly, and the planner if the world does not
+    allow the subtask.
     """
     return Role.EXECUTOR if failure_class is FailureClass.LOGICAL else Role.PLANNER
 
 
 def failing_identities(calls: Sequence[ToolCall]) -> tuple[str, ...]:
-    """Return the identities of the calls that did not succeed; of all calls if every one did."""
+    """Return the identities of the calls that did not succeed. If all calls succeeded, return those of all
+    calls."""
     bad = [call for call in calls if call.went_wrong]
     return tuple(identities_of(bad or calls))
 
 
 def class_of_failure(result: ExecutionResult) -> FailureClass:
-    """Return environmental if infrastructure failed or a tool met something missing or forbidden, otherwise
-    logical."""
+    """Return `environmental` if the infrastructure failed or if a tool met something that is missing or forbidden.
+    Otherwise return `logical`."""
     met_the_world = any(call.met_the_world for call in result.attempt_calls)
     environmental = result.infrastructure is not None or met_the_world
     return FailureClass.ENVIRONMENTAL if environmental else FailureClass.LOGICAL
 
 
 def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> tuple[CriterionVerdict, ...]:
-    """Return a failed verdict on every criterion, because the executor gave up or its time ran out."""
+    """Return a failed verdict on every criterion, because the executor gave up or ran out of time."""
     reason: str | Reason = result.output or "the executor reported failure"
     if result.infrastructure is not None:
         reason = Reason(found=Found.OUT_OF_TIME, said=result.infrastructure)
@@ -97,13 +98,13 @@ def failed_outright(criteria: Sequence[Criterion], result: ExecutionResult) -> t
 
 
 def no_budget(error: BudgetExhausted) -> Reason:
-    """Return the reason why nothing confirms a delivered result: the budget left no model call to judge it."""
+    """Return the reason why nothing confirms a delivered result: the budget left no call of a model to judge it."""
     return Reason(found=Found.NO_BUDGET, subject=error.budget, said=str(error))
 
 
 async def held_before(criteria: Sequence[Criterion], source: EvidenceSource) -> frozenset[str]:
-    """Return the texts of the planner's criteria (R2) whose check passes before the work and so proves nothing
-    later.
+    """Return the texts of those criteria of the planner (R2) whose check passes before the work, so that it proves
+    nothing later.
 
     They include a check that passes because the work had already begun, for example after a crash."""
     found = set[str]()
@@ -122,13 +123,14 @@ async def checked(
     asked: str,
     held: Collection[str] = (),
 ) -> dict[str, CriterionVerdict]:
-    """Return the verdicts on the criteria that have a check, by their text. `asked` describes the work.
+    """Return the verdicts on those criteria that have a check. The key of each is the criterion's text. `asked`
+    describes the work.
 
-    A user's own check always decides. A check of the planner's (R2) leaves its criterion open if it gave no
-    verdict, if it passed before the work (`held`), or if it inspects files and no call could have changed any. A
-    check that replaced a failed one can refute but not confirm. A command that passed before and after the work
-    guards existing behaviour (for example that tests still pass): it decides only if another check shows that
-    work was done. Commands run last, so that they know which required files the file checks found missing."""
+    A check that the user gave always decides. A check of the planner (R2) leaves its criterion open in three cases:
+    it gave no verdict, it passed before the work (`held`), or it inspects files although no call could have changed
+    any. A check that replaced a failed one can refute but not confirm. A command that passed before and after the
+    work protects existing behaviour (for example that tests still pass). It decides only if another check shows
+    that work was done. Commands run last, so that they know which required files the file checks found missing."""
     found, guards = dict[str, CriterionVerdict](), dict[str, CriterionVerdict]()
     worked = False
     idle = all(call.only_looked or call.never_ran for call in calls)
@@ -158,7 +160,7 @@ async def checked(
 
 
 def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
-    """Return the missing files that checks name as required."""
+    """Return the missing files that the checks require."""
     reasons = (verdict.reason for verdict in checked if verdict.reason is not None)
     return tuple(reason.subject for reason in reasons if reason.found is Found.MISSING)
 
@@ -166,8 +168,8 @@ def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
 def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
-    """Mark a failed check by the planner (R2) as blameless if every call succeeded, because the check may be
-    wrong. If the answer is the output of a call, the verdict cites that call instead."""
+    """Mark a failed check of the planner (R2) as blaming nobody if every call succeeded, because then the check may
+    be wrong. If the answer is the output of a call, the verdict cites that call instead."""
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
         return verdict
     ran = [call for call in calls if not call.never_ran]
@@ -180,7 +182,7 @@ def _may_be_wrong(
 
 
 def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
-    """Return the verdict on a criterion that its check alone decides."""
+    """Return the verdict on a criterion for which the check alone decides."""
     verdict = "pass" if check.passed else "fail"
     found = verdict_on(criterion, verdict, check.evidence, DecidedBy.CHECK, check.failure_class, check.identities)
     return found if criterion.check is None else found.model_copy(update={"check": in_a_line(criterion.check)})
@@ -189,10 +191,11 @@ def from_check(criterion: Criterion, check: CheckResult) -> CriterionVerdict:
 def refuted(
     checked: Collection[CriterionVerdict], left: Sequence[Criterion], fact: Fact, calls: Sequence[ToolCall]
 ) -> tuple[CriterionVerdict, ...]:
-    """Return the verdicts after a fact refuted a result: those of the checks, and failures of the criteria in
+    """Return the verdicts after a fact refuted a result: those of the checks, and a failure for each criterion in
     `left`.
 
-    If the last call missed a file that the work itself had to make, the failure is logical, not environmental."""
+    If the last call missed a file that the work itself had to make, the failure is logical and not
+    environmental."""
     last = next((call for call in reversed(calls) if not call.never_ran), None)
     if last is not None and lacks(last.absences, _never_made(checked)):
         fact = replace(fact, failure_class=FailureClass.LOGICAL)
@@ -200,9 +203,9 @@ def refuted(
 
 
 def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
-    """Class a failed check as environmental if the fact against the result is environmental.
+    """Change the class of a failed check to environmental if the fact against the result is environmental.
 
-    A check sees that something is missing but not why, so alone it would class every failure as logical."""
+    A check sees that something is missing, but not why. By itself it would class every failure as logical."""
     if verdict.verdict != "fail" or fact.failure_class is not FailureClass.ENVIRONMENTAL:
         return verdict
     worldly = {"failure_class": fact.failure_class, "accountable": accountable(fact.failure_class)}
@@ -214,7 +217,8 @@ def missed_by(verdict: CriterionVerdict, fact: Fact) -> CriterionVerdict:
 def given_up(
     checked: Sequence[CriterionVerdict], left: Sequence[Criterion], fact: Fact
 ) -> tuple[CriterionVerdict, ...]:
-    """Return the verdicts on work that was given up: those of the checks, and failures by `fact` of the rest.
+    """Return the verdicts on work that was given up: those of the checks, and a failure because of `fact` for each
+    other criterion.
 
     If no criteria are left, the reason is appended to the evidence of the first failed check."""
     failed = [verdict for verdict in checked if verdict.verdict == "fail"]
@@ -228,7 +232,8 @@ def given_up(
 
 
 def against(criteria: Sequence[Criterion], fact: Fact) -> tuple[CriterionVerdict, ...]:
-    """Return failures of all these criteria because of a fact; without criteria, fail Law 0's own criterion."""
+    """Return failures of all these criteria because of a fact. If there are no criteria, fail the criterion of Law
+    0 itself."""
     return tuple(from_fact(each, fact) for each in criteria or (LAW_0,))
 
 
@@ -239,12 +244,12 @@ def from_fact(criterion: Criterion, fact: Fact) -> CriterionVerdict:
 
 
 def of_nobody(reason: Reason | None) -> bool:
-    """Check whether a finding blames no tool, whatever the calls were."""
+    """Return whether a finding blames no tool, whatever the calls were."""
     return reason is not None and reason.found in BLAMES_NOBODY
 
 
 def held(verdict: CriterionVerdict) -> bool:
-    """Check whether the check of a criterion passes now and passed before the work."""
+    """Return whether the check of a criterion passes now and also passed before the work."""
     return verdict.reason is not None and verdict.reason.found is Found.HELD_BEFORE
 
 
@@ -261,7 +266,8 @@ def verdict_on(
     failure_class: FailureClass | None = None,
     identities: tuple[str, ...] = (),
 ) -> CriterionVerdict:
-    """Return a verdict with its evidence as text and, if code found it, also as a typed reason."""
+    """Return the verdict on a criterion, with its evidence as text. If code found the evidence, the verdict also
+    has it as a typed reason."""
     failed_as = failure_class or FailureClass.LOGICAL
     reason = evidence if isinstance(evidence, Reason) else None
     blameless = verdict == "fail" and of_nobody(reason)
@@ -282,10 +288,10 @@ def verdict_on(
 def correction_for(
     result: ExecutionResult, failed: Sequence[CriterionVerdict], advice: str = ""
 ) -> CorrectionSignal:
-    """Return one correction of a few lines for failed verdicts, with each fact once and the judge's `advice`, if
-    any.
+    """Return one correction of a few lines for the failed verdicts. It contains each fact once, and the judge's
+    `advice` if there is any.
 
-    The record of the calls stays in the executor's prompt, so the correction repeats no calls."""
+    The correction does not repeat the calls, because their record stays in the executor's prompt."""
     logical = sum(verdict.failure_class is not FailureClass.ENVIRONMENTAL for verdict in failed)
     reasons = dict.fromkeys(reason_of(verdict, _REASONS // min(len(failed), _NAMED)) for verdict in failed)
     return CorrectionSignal(
@@ -299,6 +305,6 @@ def correction_for(
 
 
 def reason_of(verdict: CriterionVerdict, most: int = EVIDENCE_KEPT) -> str:
-    """Return the reason of a failure. The reason of a check or a judge is prefixed with its criterion."""
-    said = without_middle(verdict.evidence.strip(), most)  # keeps the end, where a test prints the cause
+    """Return the reason of a failure. If a check or a judge gave the reason, it begins with the criterion."""
+    said = without_middle(verdict.evidence.strip(), most)  # The end is kept, because a test prints the cause there.
     return said if verdict.decided_by is DecidedBy.FACT else f"{verdict.criterion}: {said}"

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from artoo.evidence.numerals import Number, Shown, numbers_in
 from artoo.evidence.tokens import words_of
 
-# One answer may have up to this many times as many tokens as the other, plus two.
+# An answer may have up to this many times as many tokens as the other one, plus two.
 _LONGEST_MARK = 3
 
 
 def same_answer(one: str, other: str, request: str = "") -> bool:
-    """Check whether two answers give the same numbers and names; one may have a few more words around them.
+    """Return whether two answers give the same numbers and names. One of them may have a few more words around
+    these.
 
-    Words of the request are labels and do not count. Two zeros and two empty answers confirm nothing, because two
-    failed attempts also agree in that way.
+    Words of the request are labels, so they do not count. Two zeros or two empty answers confirm nothing, because
+    two failed attempts agree in the same way.
     """
     numbers, names = _stated(one, other, request)
     nested = names[0] <= names[1] or names[1] <= names[0]
@@ -47,7 +48,7 @@ def _numbers(text: str) -> list[Number]:
 
 
 def _covers(one: Sequence[Number], other: Sequence[Number]) -> bool:
-    """Check whether the longer answer has every number of the shorter one, and not many more."""
+    """Return whether the longer answer has every number of the shorter one, and not many more."""
     shorter, longer = sorted((one, other), key=len)
     return _near(len(one), len(other)) and all(any(_same(a, b) for b in longer) for a in shorter)
 

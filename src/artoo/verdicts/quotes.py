@@ -14,15 +14,15 @@ from artoo.contracts.failure import FailureClass
 from artoo.contracts.text import set_off, without_middle
 from artoo.verdicts.judging import left_open, verdict_on
 
-# The reason that is recorded for a judge that gave none.
+# The reason that is recorded if a judge gave none.
 UNSAID = "judged as not met"
 _SHORTEST_QUOTE = 2
-# Characters of each part of a replaced check that a judge is shown.
+# Number of characters that a judge is shown of each part of a replaced check.
 _OF_A_CHECK = 600
 
 
 class JudgedCriterion(Contract):
-    """One numbered criterion as the model judged it."""
+    """One numbered criterion and the model's judgement of it."""
 
     number: int = Field(ge=1)
     quote: str = ""
@@ -40,8 +40,9 @@ _REQUEST = "The request is done, in all its parts."
 
 
 def numbered(criteria: Sequence[Criterion], request: str = "") -> str:
-    """Return the criteria for the judge, numbered from 1. A replaced check is shown with the new one and the
-    reason. A criterion that repeats the request, which the prompt shows, refers to it."""
+    """Return the criteria for the judge as text, numbered from 1. If the check of a criterion was replaced, the old
+    check, the new one and the reason are shown. A criterion that repeats the request only refers to it, because the
+    prompt shows the request."""
     texts = (_REQUEST if each.text.strip() == request.strip() else each.text for each in criteria)
     told = zip(texts, criteria, strict=True)
     return "\n".join(f"{number}. {text}{_replaced(each)}" for number, (text, each) in enumerate(told, 1))
@@ -59,16 +60,17 @@ def _replaced(criterion: Criterion) -> str:
 def usable_verdicts(
     report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str
 ) -> tuple[CriterionVerdict, ...]:
-    """Return one verdict for each criterion, in order, after examining the judge's quotes.
+    """Return one verdict for each criterion, in order, after the judge's quotes were checked.
 
-    A pass needs a quote that the evidence contains; without one the criterion is open. A fail needs no quote."""
+    A pass needs a quote that is in the evidence. Without such a quote, the criterion is open. A fail needs no
+    quote."""
     by_number = {judged.number: judged for judged in report}
     return tuple(_usable(each, by_number.get(number), evidence) for number, each in enumerate(criteria, 1))
 
 
 def unquoted(report: Sequence[JudgedCriterion], criteria: Sequence[Criterion], evidence: str) -> list[int]:
-    """Return the numbers of criteria that the judge is asked about once more: the verdict is missing, is a pass
-    without a quote, or quotes text that the evidence does not contain."""
+    """Return the numbers of the criteria about which the judge is asked once more, because the verdict is missing,
+    is a pass without a quote, or quotes text that is not in the evidence."""
     by_number = {judged.number: judged for judged in report}
     verdicts = ((number, by_number.get(number)) for number in range(1, len(criteria) + 1))
     return [
@@ -91,7 +93,8 @@ def _usable(criterion: Criterion, judged: JudgedCriterion | None, evidence: str)
 
 
 def is_quoted(quote: str, evidence: str) -> bool:
-    """Check whether the evidence contains the quote. A quote of one character has to be a whole line of it."""
+    """Return whether the quote is in the evidence. A quote of one character must be a whole line of the
+    evidence."""
     folded = _folded(quote)
     if len(folded) >= _SHORTEST_QUOTE:
         return folded in _folded(evidence)

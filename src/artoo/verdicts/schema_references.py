@@ -6,17 +6,18 @@ from collections.abc import Mapping
 from typing import cast
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef"})
-# Keywords that contain values instead of schemas, even if the values look like schemas.
+# Keywords whose values are not schemas, even if they look like schemas.
 _VALUES = frozenset({"const", "enum", "default", "examples"})
-# Keywords that map names to schemas; such a name may equal a keyword.
+# Keywords whose values map names to schemas. Such a name may be the same as a keyword.
 _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
 def moved(schema: Mapping[str, object], place: str) -> dict[str, object]:
-    """Return the schema for `place` (`#/properties/value`), with its `$defs` moved to the root.
+    """Return the schema in a form that can be inserted at `place` (for example `#/properties/value`). Its `$defs`
+    are moved to the root.
 
-    JSON pointers (RFC 6901) from the schema's root get the prefix `place`. Anchors (`#Name`) and other references
-    stay, because they mean the same anywhere.
+    JSON pointers (RFC 6901) that start at the schema's root get the prefix `place`. Anchors (`#Name`) and other
+    references are unchanged, because they mean the same at any place.
     """
     return {name: _moved_part(name, part, place) for name, part in schema.items()}
 

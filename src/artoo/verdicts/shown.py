@@ -2,7 +2,8 @@
 
 The judge must quote from this text.
 
-Every line of an output is indented by a blank and headings are not, so that a file's text cannot forge a call.
+Every line of an output is indented by one blank, but headings are not. So the text of a file cannot pretend to be a
+call.
 """
 
 from __future__ import annotations
@@ -15,26 +16,27 @@ from artoo.contracts.execution import CallStatus, ExecutionResult, SubTaskOutcom
 from artoo.contracts.text import listed, set_off, without_middle
 from artoo.evidence.facts import rests_on_nothing
 
-# Characters of calls and difference that a judge is shown.
+# Maximum number of characters of calls and of the difference that a judge is shown.
 FACTS_SHOWN = 16_000
 DIFFERENCE_SHOWN = 8_000
 SHORTEST_SHARE = 600
-# Characters of a call's input that are shown; a quarter of the call's share, if that is more.
+# Number of characters that are shown of a call's input. If a quarter of the call's share is more, that is used
+# instead.
 _INPUT_SHOWN = 1_000
-# The file contents shown to several results get 1/_FOR_HEADS of the room for their facts.
+# The file contents that were shown to several results get 1/_FOR_HEADS of the room for the facts of these results.
 _FOR_HEADS = 4
 _BELOW = "(as it stands below, in what was changed)"
 
 
 def is_word_alone(outcome: SubTaskOutcome) -> bool:
-    """Check whether nothing but its author's claim supports a result: no call shows it, and none of its criteria
+    """Return whether only the claim of its author supports a result: no call shows it, and none of its criteria
     passed."""
     return not outcome.confirmed and rests_on_nothing(outcome.tool_calls)
 
 
 def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str:
-    """Render the calls with their numbers and results, then the task's changes: the paths changed before this
-    subtask (`earlier`), and its own changes line by line."""
+    """Render the calls with their numbers and results, then the changes of the task: the paths that were changed
+    before this subtask (`earlier`), and the subtask's own changes line by line."""
     calls = list(enumerate(result.tool_calls, 1))
     share = max(SHORTEST_SHARE, FACTS_SHOWN // max(1, len(calls)))
     seen = without_middle(difference, DIFFERENCE_SHOWN)
@@ -49,9 +51,9 @@ def facts_of(result: ExecutionResult, difference: str, earlier: str = "") -> str
 
 
 def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int) -> str:
-    """Render several results together in about `room` characters: the file contents that they were shown and did
-    not read, the last calls of each (numbered by result and call), then the task's changes. File contents and
-    calls that repeat those of an earlier result are rendered once."""
+    """Render several results together in about `room` characters. The parts are the file contents that the results
+    were shown and did not read, the last calls of each result (numbered by result and call), and the changes of the
+    task. File contents and calls that repeat those of an earlier result are rendered once."""
     seen = without_middle(difference, min(DIFFERENCE_SHOWN, room // 3))
     heads = dict[str, list[str]]()
     for number, outcome in enumerate(outcomes, 1):
@@ -75,7 +77,7 @@ def facts_of_all(outcomes: Sequence[SubTaskOutcome], difference: str, room: int)
 
 
 def at_first(told: str, to: str = "") -> str:
-    """Return the file heads that were shown before the first call, if there were any."""
+    """Return the heads of files that were shown before the first call. Return an empty text if there were none."""
     return f"Shown{to} before the first call:\n{set_off(told)}" if told else ""
 
 
@@ -84,18 +86,19 @@ def _changed(heading: str, seen: str) -> str:
 
 
 def _share(number: int, calls: Sequence[ToolCall], share: int) -> int:
-    """Return the room for the output of the numbered call: the least for a look at a file that a later call
-    changed, because the difference shows what became of it."""
+    """Return the number of characters for the output of the numbered call. A call gets the least room if it looked
+    at a file that a later call changed, because the difference shows the later state of the file."""
     call = calls[number - 1]
     changed = (path for later in calls[number:] for path in later.changes)
-    seen = call.target.rpartition(" in ")[2]  # the target of a search is `PATTERN in PATH`
+    seen = call.target.rpartition(" in ")[2]  # The target of a search has the form `PATTERN in PATH`.
     is_old = call.only_looked and seen and any(f"/{path}".endswith(f"/{seen}") for path in changed)
     return SHORTEST_SHARE if is_old else share
 
 
 def _call(call: ToolCall, share: int, difference: str) -> str:
     code = "" if call.exit_code is None else f", exit {call.exit_code}"
-    alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)  # the exit code is no error
+    # In this case the exit code does not mean an error.
+    alone = call.says_no or (call.exit_code and call.status is CallStatus.OK)
     ended = code[2:] if alone else f"{call.status}{code}"
     given = without_middle(_given(call, difference), max(_INPUT_SHOWN, share // 4))
     lines = [set_off(f"{call.tool} {given} [{ended}]")[1:]]
@@ -109,12 +112,12 @@ def _call(call: ToolCall, share: int, difference: str) -> str:
 
 
 def _given(call: ToolCall, difference: str) -> str:
-    """Render a call's input, without a longer text that the difference shows line by line."""
+    """Render the input of a call. A longer text in it is left out if the difference shows it line by line."""
     if not call.changes:
         return call.input
     try:
         arguments: object = json.loads(call.input)
-    except (ValueError, RecursionError):  # plain text, or cut JSON
+    except (ValueError, RecursionError):  # The input is plain text or JSON that was cut.
         return call.input
     if not isinstance(arguments, dict):
         return call.input
@@ -124,7 +127,7 @@ def _given(call: ToolCall, difference: str) -> str:
 
 
 def _without_added(value: object, difference: str) -> object:
-    """Replace each text in a call's arguments that the difference shows as added."""
+    """Replace each text in the arguments of a call that the difference shows as added."""
     match value:
         case str() if _is_added(value, difference):
             return _BELOW
