@@ -13,7 +13,7 @@ from artoo.control.loss import LossTerms
 
 
 class MacroState(Enum):
-    """The next move of the solver. The first three members end a task."""
+    """The solver's decision about what follows a round. The first three members end a task."""
 
     ACCEPT = "accept"
     SUCCESS = "success"
@@ -25,12 +25,12 @@ class MacroState(Enum):
 
     @property
     def ends(self) -> bool:
-        """True for accept, success and abandon."""
+        """Return True for accept, success and abandon."""
         return self in (MacroState.ACCEPT, MacroState.SUCCESS, MacroState.ABANDON)
 
 
 class Urgency(Enum):
-    """The sign of ∇L. It determines how strongly a directive is applied, but not which directive."""
+    """The sign of the gradient ∇L. It determines how strongly a directive is applied, but not which directive."""
 
     IMPROVING = "improving"
     STEADY = "steady"
@@ -39,7 +39,8 @@ class Urgency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence that can prevent a success despite a small D: SPEC's three conditions for `success`."""
+    """The evidence that can prevent a success although the distance D is small. These are the three conditions for
+    `success` in SPEC section 4."""
 
     matched_subtasks: int = 1
     unmet_task_criteria: int = 0
@@ -47,16 +48,17 @@ class Evidence:
 
     @property
     def allows_success(self) -> bool:
-        """Check whether a subtask matched, no task criterion is unmet, and no evidence contradicts the result."""
+        """Return whether a subtask matched, no criterion of the task is unmet, and no evidence contradicts the
+        result."""
         return self.matched_subtasks > 0 and self.unmet_task_criteria == 0 and not self.contradicted
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A macro-state and its reason. `worsening_rounds` is carried into the next round.
+    """A macro-state and the reason for it. `worsening_rounds` is used for the decision about the next round.
 
-    `cause` names the reason why a task ended: `cost` (Ω ≥ θ), `divergence` (Law 2), `replans` or `exhausted` (no
-    other approach is left). It is empty otherwise.
+    `cause` says why a task ended: `cost` (Ω ≥ θ), `divergence` (Law 2), `replans` (no replan is left) or
+    `exhausted` (no other approach is left). It is empty otherwise.
     """
 
     state: MacroState
@@ -66,7 +68,7 @@ class Decision:
 
 
 def urgency(gradient: float, epsilon: float) -> Urgency:
-    """Classify the gradient: |∇L| below ε is steady; |∇L| = ε already counts as a signal."""
+    """Classify the gradient ∇L. If |∇L| is below ε, it is steady. If |∇L| equals ε, it is already a signal."""
     if abs(gradient) < epsilon:
         return Urgency.STEADY
     return Urgency.WORSENING if gradient > 0 else Urgency.IMPROVING
@@ -75,7 +77,8 @@ def urgency(gradient: float, epsilon: float) -> Urgency:
 def macro_state(
     terms: LossTerms, gradient: float, h: Hyperparameters, evidence: Evidence | None = None
 ) -> MacroState:
-    """Return the macro-state by Ω, D, then |∇L| and P. If `evidence` is None, D alone decides success."""
+    """Return the macro-state. Ω decides first, then D, then |∇L| and P. If `evidence` is None, D alone decides
+    success."""
     if terms.cost >= h.theta:
         return MacroState.ABANDON
     if terms.distance <= h.delta and (evidence is None or evidence.allows_success):
@@ -92,7 +95,8 @@ def way_on(terms: LossTerms, gradient: float, h: Hyperparameters) -> MacroState:
 
 
 def is_suspicious(terms: LossTerms, gradient: float, h: Hyperparameters) -> bool:
-    """True in the paper's cell 6, where the loss falls although the approach is wrong. The Auditor reports it."""
+    """Return True in the case of the paper's cell 6, in which the loss falls although the approach is wrong. The
+    Auditor reports it."""
     going_on = terms.cost < h.theta and terms.distance > h.delta
     return going_on and gradient <= -h.epsilon and terms.implausibility > h.rho
 
@@ -106,11 +110,11 @@ def decide(
     worsening_rounds: int = 0,
     may_replan: bool = True,
 ) -> Decision:
-    """Apply the whole law to a round that was not accepted.
+    """Apply the whole control law to a round that was not accepted.
 
-    `worsening_rounds`: consecutive rounds before this one with ∇L > ε. `may_replan` is False if the meta-validator
-    recommends to abandon, because the replan budget is spent. The kill switch and the replan budget stop only a
-    task that would continue. They never prevent a success.
+    `worsening_rounds` is the number of consecutive rounds before this one in which ∇L was above ε. `may_replan` is
+    False if the meta-validator recommends to abandon the task, because the budget of replans is spent. The kill
+    switch (Law 2) and the budget of replans only stop a task that would continue. They never prevent a success.
     """
     worsening = worsening_rounds + 1 if gradient > h.epsilon else 0
     state = macro_state(terms, gradient, h, evidence)

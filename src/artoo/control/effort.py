@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class EffortBudget:
-    """The budget of a task of one effort: seconds of wall time, model calls, prompt and completion tokens."""
+    """The budget of a task for one effort: seconds of wall time, number of calls of models, and numbers of prompt
+    and completion tokens."""
 
     seconds: float
     calls: int

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# The maximum of w₁ + w₂: 1, with a tolerance for rounding.
+# The maximum of w₁ + w₂, which is 1 plus a tolerance for rounding.
 MOST_COST = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
-    """The weights and thresholds. Defaults are v0.8's.
+    """The weights and thresholds of the control law. The defaults are those of v0.8.
 
     alpha, beta, lambda_: weights of D, P and Ω in the loss.
     w1, w2: shares of replans and time in Ω; together at most 1, so that Ω stays in [0, 1].

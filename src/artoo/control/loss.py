@@ -22,7 +22,8 @@ class CriterionGap:
 
     @property
     def weight(self) -> float:
-        """Return failᵢ in [0, 1]: 0 if it passed, 1 if it failed and is verifiable, otherwise k/N."""
+        """Return failᵢ in [0, 1]. It is 0 if the criterion passed, 1 if it failed and is verifiable, and otherwise
+        k/N."""
         if not self.failed:
             return 0.0
         if self.verifiable:
@@ -40,13 +41,13 @@ class LossTerms:
 
 
 def distance(gaps: Iterable[CriterionGap]) -> float:
-    """Return the distance D = Σ failᵢ / number of criteria, in [0, 1]; 0 if there are no criteria."""
+    """Return the distance D = Σ failᵢ / number of criteria, in [0, 1]. Without criteria it is 0."""
     weights = [gap.weight for gap in gaps]
     return sum(weights) / len(weights) if weights else 0.0
 
 
 def implausibility(logical: int, environmental: int) -> float:
-    """Return the implausibility P = logical / (logical + environmental), in [0, 1]; 0 when nothing failed."""
+    """Return the implausibility P = logical / (logical + environmental), in [0, 1]. It is 0 if nothing failed."""
     total = logical + environmental
     return logical / total if total else 0.0
 
@@ -54,7 +55,8 @@ def implausibility(logical: int, environmental: int) -> float:
 def resource_cost(replans: int, elapsed_ms: float, h: Hyperparameters) -> float:
     """Return the resource cost Ω = w₁·min(1, replans/max_replans) + w₂·min(1, elapsed/budget), in [0, w₁ + w₂].
 
-    If max_replans is 0, every replan exceeds it, so the share of replans is 1 from the first replan on.
+    If max_replans is 0, the share of replans is 1 from the first replan on, because every replan exceeds the
+    maximum.
     """
     replan_share = min(1.0, replans / h.max_replans) if h.max_replans else float(replans > 0)
     time_share = min(1.0, max(0.0, elapsed_ms) / h.time_budget_ms)
@@ -68,9 +70,9 @@ def loss(terms: LossTerms, h: Hyperparameters) -> float:
 
 
 def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return the gradient at equal cost, L(D_t, P_t, Ω_t) − L(D_{t−1}, P_{t−1}, Ω_t); 0 in the first round.
+    """Return the gradient at equal cost, L(D_t, P_t, Ω_t) − L(D_{t−1}, P_{t−1}, Ω_t). It is 0 in the first round.
 
-    Both terms use the current cost, because otherwise the cost of a replan alone would look like a worse result.
+    Both terms use the present cost. Otherwise the cost of a replan alone would look like a worse result.
     """
     if previous is None:
         return 0.0
@@ -79,11 +81,11 @@ def gradient_at_equal_cost(current: LossTerms, previous: LossTerms | None, h: Hy
 
 
 def deciding_gradient(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return the gradient that the hyperparameters select for decisions."""
+    """Return that gradient which the hyperparameters select for decisions."""
     chosen = gradient_of_the_paper if h.gradient == "paper" else gradient_at_equal_cost
     return chosen(current, previous, h)
 
 
 def gradient_of_the_paper(current: LossTerms, previous: LossTerms | None, h: Hyperparameters) -> float:
-    """Return the paper's gradient, L_t − L_{t−1}; 0 in the first round."""
+    """Return the gradient of the paper, L_t − L_{t−1}. It is 0 in the first round."""
     return 0.0 if previous is None else loss(current, h) - loss(previous, h)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def sync_file_system(place: Path) -> None:
-    """Sync all files on the file system of `place` to disk. Blocks.
+    """Sync all files on the file system of `place` to disk. This function blocks.
 
     Raises OSError if some data could not be written."""
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
@@ -20,9 +20,9 @@ def sync_file_system(place: Path) -> None:
 
 
 def sync_file_system_of(descriptor: int) -> None:
-    """Sync all files on the file system of an open file to disk. Blocks; raises OSError."""
+    """Sync all files on the file system of an open file to disk. This function blocks and raises OSError."""
     library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "syncfs"):  # macOS: only all file systems at once
+    if not hasattr(library, "syncfs"):  # On macOS only all file systems can be synced at once.
         os.sync()
         return
     if library.syncfs(descriptor) == 0:

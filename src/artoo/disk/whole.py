@@ -1,11 +1,12 @@
 """Write a file atomically by a temporary file and a rename, durably if required.
 
-A reader sees the whole file or none, whenever the process dies.
+A reader sees the whole file or none, whenever the writer dies.
 
-The content is written to a temporary file in the same directory, `.NAME.artoo-new-0`, which is renamed when it is
-complete. The writer locks the temporary file. If the writer is killed, the next writer of the same file finds the
-temporary file unlocked and removes it. Concurrent writers of one file use the numbers from 0 on. Therefore at
-most as many temporary files are left over as writers were killed at the same time.
+The content is written to a temporary file in the same directory, `.NAME.artoo-new-0`. This file is renamed when it
+is complete. The writer locks the temporary file. If the writer is killed, the next writer of the same file finds
+the temporary file unlocked and removes it. If several processes write the same file at a time, their temporary
+files have the numbers from 0 on. Therefore the number of temporary files that are left over is at most the number
+of writers that were killed at the same time.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from pathlib import Path
 Content = bytes | Iterable[bytes]
 
 _OWNERS = 0o600
-# Concurrent writers of one file that get a numbered name. Further writers get a random name that no later writer
-# cleans up.
+# Maximum number of concurrent writers of one file that get a numbered name. Further writers get a random name that
+# no later writer cleans up.
 _AT_ONCE = 16
-# Most bytes of a file's name that the temporary name includes; a longer name is replaced by its digest.
+# Maximum number of bytes of a file's name that are part of the temporary name. A longer name is replaced by its
+# digest.
 _LONGEST = 200
 _FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_text(path: Path) -> str:
-    """Return the file's text, empty when the file does not exist. Raises OSError, UnicodeDecodeError."""
+    """Return the text of the file. Return an empty text if the file does not exist. Raises OSError,
+    UnicodeDecodeError."""
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -39,11 +42,12 @@ def read_text(path: Path) -> str:
 
 
 def write_whole(path: Path, content: Content, *, mode: int | None = None, sync: bool = True) -> None:
-    """Replace the file's content atomically, or create the file. Blocks. Raises OSError.
+    """Replace the content of the file atomically, or create the file. This function blocks. Raises OSError.
 
-    `mode`: the permissions; None keeps those of the old file, and gives a new file to its owner only. `sync`: the
-    content is on disk before the rename, so that a power failure leaves either the old or the new content.
-    Without it, for content that can be made again, a power failure may leave an empty file."""
+    `mode` gives the permissions. If it is None, an old file keeps its permissions, and a new file can only be
+    accessed by its owner. If `sync` is true, the content is on disk before the rename, so that a power failure
+    leaves either the old or the new content. If it is false, a power failure may leave an empty file. This is for
+    content that can be made again."""
     with _beside(path, content, _mode_of(path) if mode is None else mode, sync=sync) as fresh:
         fresh.replace(path)
 
@@ -56,13 +60,15 @@ def write_durably(path: Path, content: Content, *, mode: int | None = None) -> N
 
 
 def write_new(path: Path, content: Content, *, mode: int = _OWNERS, sync: bool = True) -> None:
-    """Create the file atomically; of concurrent calls only the first succeeds. Raises FileExistsError, OSError."""
+    """Create the file atomically. If there are concurrent calls, only the first one succeeds. Raises
+    FileExistsError, OSError."""
     with _beside(path, content, mode, sync=sync) as fresh:
         os.link(fresh, path)
 
 
 def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return the content of a file, which is created with `make()` if it is missing, for its owner only. Blocks.
+    """Return the content of a file. If the file is missing, it is created with the content `make()`, and only its
+    owner can access it. This function blocks.
 
     The file is created atomically, so concurrent processes read the same content, even if one of them is killed.
     The directory is created too. Raises OSError."""
@@ -74,7 +80,7 @@ def made_once(path: Path, make: Callable[[], bytes]) -> bytes:
 
 
 def sync_directory(path: Path) -> None:
-    """Sync the names in a directory to disk. Blocks. Raises OSError."""
+    """Sync the names in a directory to disk. This function blocks. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -83,7 +89,7 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_files(directory: Path) -> None:
-    """Sync the files in a directory to disk, and then their names. Blocks. Raises OSError."""
+    """Sync first the files in a directory to disk, and then their names. This function blocks. Raises OSError."""
     for entry in os.scandir(directory):
         if not entry.is_file(follow_symlinks=False):
             continue
@@ -104,7 +110,8 @@ def _mode_of(path: Path) -> int:
 
 @contextmanager
 def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator[Path]:
-    """Write the content to a new file of the directory; at the end, remove the file unless it was renamed."""
+    """Return a context with a new file of the directory that has the content. At its end, the file is removed
+    unless it was renamed."""
     descriptor, fresh = _made_beside(path)
     try:
         with open(descriptor, "wb", closefd=False) as file:
@@ -118,7 +125,7 @@ def _beside(path: Path, content: Content, mode: int, *, sync: bool) -> Generator
         try:
             _remove(fresh, descriptor)
         finally:
-            os.close(descriptor)  # this releases the lock, only after the file has its final name
+            os.close(descriptor)  # This releases the lock. It is done only after the file has its final name.
 
 
 def _made_beside(path: Path) -> tuple[int, Path]:
@@ -137,27 +144,29 @@ def _made_beside(path: Path) -> tuple[int, Path]:
 
 
 def _made(fresh: Path) -> int | None:
-    """Create a file and lock it; None when one exists. Raises OSError."""
+    """Create a file and lock it. Return None if the file exists. Raises OSError."""
     try:
         descriptor = os.open(fresh, _FLAGS | os.O_CREAT | os.O_EXCL, _OWNERS)
     except FileExistsError:
         return None
-    # Another process may lock it briefly to remove it. If the file system has no locks, no process removes it.
+    # Another process may lock the file briefly in order to remove it. If the file system has no locks, no process
+    # removes it.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     if _is(fresh, descriptor):
         return descriptor
-    os.close(descriptor)  # another process removed it before it was locked
+    os.close(descriptor)  # In this case, another process removed the file before it was locked.
     return None
 
 
 def _without_owner(fresh: Path) -> bool:
-    """Remove the unlocked temporary file of a dead writer of this user. Return True if the file is gone."""
+    """Remove the temporary file of a dead writer of this user, which is not locked any more. Return True if the
+    file is gone."""
     try:
         descriptor = os.open(fresh, _FLAGS)
     except FileNotFoundError:
         return True
-    except OSError:  # a link, a directory or another user's file, which must not be removed
+    except OSError:  # This is a link, a directory or a file of another user, so it must not be removed.
         return False
     try:
         seen = os.fstat(descriptor)
@@ -165,7 +174,7 @@ def _without_owner(fresh: Path) -> bool:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(fresh, descriptor)
-    except OSError:  # locked by a running writer, or the file system has no locks
+    except OSError:  # A running writer has locked the file, or the file system has no locks.
         return False
     else:
         return True
@@ -174,13 +183,13 @@ def _without_owner(fresh: Path) -> bool:
 
 
 def _remove(fresh: Path, descriptor: int) -> None:
-    """Remove the name `fresh` of an open, locked file, if it still belongs to that file."""
+    """Remove the name `fresh` of an open and locked file, if the name still belongs to that file."""
     if _is(fresh, descriptor):
         fresh.unlink(missing_ok=True)
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Check whether the path and the descriptor are the same file."""
+    """Return whether the path and the descriptor are the same file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """Load the prompt texts of roles, and refuse texts that differ from the hashes in `manifest.json`.
 
-A changed prompt makes a different agent, so `manifest.json` holds the SHA-256 of every text;
-`python -m artoo.prompts.library` writes it again after an intended change.
+A changed prompt makes a different agent. Therefore `manifest.json` contains the SHA-256 of every text, and `python
+-m artoo.prompts.library` writes it again after an intended change.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.prompts.segments import Segment
 
 TEXTS = Path(__file__).parent / "texts"
-# `simple`: for small models; `text`: for the text dialect of a conversation, whose prompt describes the tools;
-# `unjudged`: for a merge without judgement of criteria.
+# The forms of prompts: `simple` is for small models, `text` is for conversations in the text dialect (the prompt
+# describes the tools), and `unjudged` is for a merge without a judgement of criteria.
 Form = Literal["", "simple", "text", "unjudged"]
 MANIFEST = Path(__file__).parent / "manifest.json"
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """Compute the SHA-256 (hex) of each text in `folder`, by file name."""
+    """Return the SHA-256 (hex) of each text in `folder`, by the name of its file."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.md"))}
 
 
 def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
-    """Check the texts. Raises a ConfigurationError that lists missing, changed and unknown texts."""
+    """Check the texts. Raises a ConfigurationError, which lists the missing, changed and unknown texts."""
     folder = TEXTS if folder is None else folder
     expected: dict[str, str] = json.loads(manifest.read_text(encoding="utf-8"))
     found = digests(folder)
@@ -42,8 +42,8 @@ def verify(folder: Path | None = None, manifest: Path = MANIFEST) -> None:
 
 @cache
 def require_shipped() -> dict[str, str]:
-    """Return the texts by name. Raises ConfigurationError as `verify` does, so that a task fails at its start and
-    not later.
+    """Return the texts by their names, after checking them. Raises ConfigurationError as `verify` does. So a task
+    with wrong texts fails at its start and not later.
     """
     verify()
     return {path.stem: path.read_text(encoding="utf-8").strip() for path in TEXTS.glob("*.md")}
@@ -51,7 +51,7 @@ def require_shipped() -> dict[str, str]:
 
 @cache
 def procedural(role: str, contract: str, form: Form = "") -> dict[Segment, str]:
-    """Return the procedural segments of one role's call, in the requested form if there is one.
+    """Return the procedural segments of one role's call, in the requested form if this form exists.
 
     Raises ConfigurationError as `verify` does.
     """

@@ -2,7 +2,8 @@
 
 Reference: SPEC section 9; `004`, pitfall "context window fragmentation".
 
-Servers cache prompts by prefix, so the parts that two calls share come first. An empty segment costs nothing.
+Servers find cached prompts by a common beginning (prefix), so the parts that two calls share come first. An empty
+segment is left out.
 
 - `assemble`: the segments that change least come first. A role's own text is in the system message. Used for small
   models, because the embedded server stores the state after that message on disk, in a file for each role.
@@ -80,15 +81,16 @@ _OWN = tuple(segment for segment in Segment if segment not in (*_COMMON_SYSTEM, 
 
 
 def assemble(parts: Mapping[Segment, str]) -> tuple[str, str]:
-    """Return the system and the user message of a role whose own text comes first."""
+    """Return the system message and the user message. The role's own text comes first."""
     system = [segment for segment in Segment if segment <= LAST_STABLE]
     return _joined(parts, system), _joined(parts, [segment for segment in Segment if segment > LAST_STABLE])
 
 
 def assemble_shared(parts: Mapping[Segment, str]) -> tuple[str, str]:
-    """Return the system and the user message of a role whose own text comes after the text that all roles share.
+    """Return the system message and the user message. The role's own text comes after the text that all roles
+    share.
 
-    The line `contract: NAME` ends the system message. A program that plays a role finds the role by it (SPEC
+    The line `contract: NAME` ends the system message. A program that plays a role finds the role by this line (SPEC
     section 2).
     """
     line, _, contract = parts.get(Segment.CONTRACT, "").strip().partition("\n")

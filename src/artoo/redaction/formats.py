@@ -1,8 +1,8 @@
 """The formats of published secret prefixes, and the names of secrets in files and programs.
 
-Each rule is anchored at a literal that is rare in other text, so that a line without any such literal costs one
-pass. Issuers document these prefixes for scanners (GitHub, GitLab, Slack, Stripe and so on), and the rule set of
-gitleaks collects them. No library offers them in a form that is fast enough for every logged line
+Each rule starts at a literal that is rare in other text, so a line without any such literal costs only one pass.
+Issuers document these prefixes for scanners (GitHub, GitLab, Slack, Stripe and so on), and the rule set of gitleaks
+collects them. No library offers them in a form that is fast enough for every logged line
 (`docs/design/redaction.md`).
 """
 
@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-# Backslashes without a quote belong to the following escape (a line end or a letter). Groups are repeated
-# greedily here instead of possessively, because Python before 3.11.5 matches possessive groups wrongly
-# (gh-106052).
+# Backslashes without a quote belong to the escape that follows (of a line end or a letter). Groups are repeated
+# greedily here instead of possessively, because Python before 3.11.5 matches possessive groups wrongly (gh-106052).
 _QUOTE = rb"(?:\\{0,7}[\"'])?"
 _GAP = rb"(?:[ \t]|\\{1,7}t){0,8}"
 _SPACE = rb"[ \t]{1,8}+"
@@ -25,7 +24,7 @@ _NEW = rb"(?!\[redacted\])"
 _NOT_IN_WORD = rb"(?<![A-Za-z0-9])"
 _SCHEME = rb"(?:basic|bearer|token|digest|negotiate|apikey|aws4-hmac-sha256)[ \t]{1,8}+"
 _TEXT = rb"[^\s\"'\\,;&|(){}<>\[\]]"
-# Words for a password in other languages.
+# Words that mean password in other languages.
 _WORDS = ("mot de passe", "contraseña", "senha", "密码", "口令", "パスワード", "пароль")
 
 _ESCAPED = tuple(json.dumps(word)[1:-1].encode() for word in _WORDS)
@@ -49,20 +48,20 @@ _OPTION = (
     + _SPACE
     + rb"(?!-)"
 )
-# A placeholder of a value in code, templates and type annotations is not a secret.
+# If the value is a placeholder, as in code, templates and type annotations, it is not a secret.
 _NO_CODE = (
     rb"(?!(?:None|null|true|false|str|string|int|bytes|bool|undefined|required|optional)(?![\w-])"
     rb"|os\.|process\.|\$|%|\*{3}|\\{0,7}[\"']?\[redacted\])"
 )
-# A quote before one of `,}]:` ends a string of the line's own JSON, so that no value follows it.
+# A quote before one of `,}]:` ends a string of JSON, of which the line itself consists. So no value follows it.
 _VALUE = (
     rb"(?:\\{0,7}\"(?![,}\]:])(?P<double>[^\"\\\r\n]{1,4096})|\\{0,7}'(?P<single>[^\"'\\\r\n]{1,4096})"
     rb"|[|>][+-]?(?:[\r\n]|\\{1,7}[nr])[ \t]{1,32}(?P<block>[^\s\"\\][^\"\\\r\n]{0,4095})"
     rb"|(?P<value>(?![|>][+-]?(?:[\r\n]|\\))" + _TEXT + rb"{1,4096}+)(?!\())"
 )
 _HEADER = _QUOTE + _GAP + rb"[:=]" + _GAP + _LIST + _QUOTE + rb"(?:" + _SCHEME + rb"|(?!" + _SCHEME + rb"))"
-# A name and a value in a list or a tuple. The value needs a scheme or a digit, because lists of words look the
-# same.
+# A name and a value that are neighbours in a list or a tuple. The value must have a scheme or a digit, because
+# lists of words look the same.
 _HEADER_OF_PAIR = (
     rb"\\{0,7}+[\"']" + _GAP + rb"," + _GAP + rb"\\{0,7}+[\"'](?:" + _SCHEME + rb"|(?=[^\s\"'\\,]{0,64}\d))"
 )
@@ -71,9 +70,10 @@ _WITH_DIGIT = rb"(?=[^\s\"'\\|<]{0,64}\d)"
 
 
 class Rule(NamedTuple):
-    """A rule: wherever one of `signs` (lower case) occurs, `pattern` is matched, and its group is the secret.
+    """A rule for finding secrets. Wherever one of `signs` (in lower case) occurs, `pattern` is matched, and its
+    group is the secret.
 
-    A `|` in a sign marks where the match begins; lookbehinds check the text before it."""
+    A `|` in a sign marks the place where the match begins. Lookbehinds check the text before this place."""
 
     signs: tuple[bytes, ...]
     pattern: bytes
@@ -84,15 +84,16 @@ def _rule(signs: str, pattern: bytes) -> Rule:
 
 
 def _prefixed(signs: str, rest: bytes) -> Rule:
-    """Return a rule for tokens that begin with one of the signs (case-sensitive); `rest` matches the remainder."""
+    """Return a rule for tokens that begin with one of the signs. Their case matters. `rest` matches the remainder
+    of the token."""
     listed = signs.split()
     words = b"|".join(sign.encode().replace(b".", rb"\.").replace(b"/", rb"\/") for sign in listed)
     lower = tuple(dict.fromkeys(sign.lower().encode() for sign in listed))
     return Rule(lower, _NOT_IN_WORD + rb"(?P<value>(?-i:" + words + rb")" + rest + rb")")
 
 
-# The signs include enough context to exclude most lines, because `prompt_tokens`, `keyboard` and `passed` are
-# common.
+# The signs contain enough of the surrounding text to exclude most lines, because `prompt_tokens`, `keyboard` and
+# `passed` are common.
 _NAME_SIGNS = (
     *(b"password", b"passwd", b"passphrase", b"passwort", b"kennwort", b"_|pass", b"-|pass", b"pwd", b"secret"),
     *(
@@ -143,7 +144,7 @@ RULES = (
         "bearer",
         _NOT_IN_WORD + rb"bearer" + _SPACE + rb"(?=[\w.~+/=-]{0,512}[0-9._~+/])(?P<value>[\w.~+/-]{8,8192}={0,2})",
     ),
-    # Tokens with a prefix of their issuer.
+    # Tokens that have a prefix of their issuer.
     _prefixed("sk- gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- hf_ pypi- gsk_", rb"[\w-]{16,512}"),
     _prefixed("npm_", rb"[A-Za-z0-9]{16,64}(?![\w-])"),
     _prefixed("gldt- glrt- glcbt- glptt- glft- glimt- glagent- glsoat- gloas-", rb"[\w-]{16,128}"),
@@ -184,13 +185,13 @@ RULES = (
     _rule("://", rb"://[^\s/:@\"'\\]{0,256}+:" + _NEW + rb"(?P<value>[^\s/@\"'\\]{1,512}+)@"),
     _rule("http://|", rb"(?<=http://)(?=[^\s/@:\"'\\]{0,64}\d)(?P<value>[^\s/@:\"'\\]{12,512})@"),
     _rule("https://|", rb"(?<=https://)(?=[^\s/@:\"'\\]{0,64}\d)(?P<value>[^\s/@:\"'\\]{12,512})@"),
-    # Stored passwords.
+    # Passwords in the form in which systems store them.
     _rule(
         "$apr1$ $argon2 $pbkdf2 $scrypt$ $gy$", rb"(?P<value>\$(?:apr1|argon2|pbkdf2|scrypt|gy)[\w$./+=,-]{8,512})"
     ),
     _rule("$1$ $5$ $6$ $y$ $2a$ $2b$ $2y$", rb"(?P<value>\$(?:[156y]|2[aby])\$[\w./=,$-]{8,256})"),
     _rule("{ssha {sha} {sha2", rb"(?P<value>\{S?SHA\d{0,3}\}[\w+/=]{16,128})"),
-    # Programs with a password in their arguments.
+    # Programs that take a password among their arguments.
     _rule(
         "mysql mariadb",
         rb"(?:mysql|mariadb)\w{0,12}(?:"

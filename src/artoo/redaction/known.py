@@ -1,8 +1,8 @@
 """Remove known secret values in all spellings, such as JSON, URL, hex and base64.
 
-They are found unchanged, in a JSON string, in a URL, in hex, base64 or base32, in another letter case, backwards,
-and with blanks, line ends or zero-width characters between their letters. They are not found in a hex dump with
-columns, which has other text between the letters.
+A value is found if it is unchanged, in a JSON string, in a URL, in hex, base64 or base32, in another letter case,
+backwards, or with blanks, line ends or zero-width characters between its letters. It is not found in a hex dump
+with columns, which has other text between the letters.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from artoo.redaction.replacing import replaced
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
-# Least characters of a value that is redacted. Shorter values would redact ordinary words.
+# Minimum number of characters of a value that is redacted. If shorter values were redacted, ordinary words would be
+# lost.
 _SHORTEST = 6
-# Least bytes of a value that is also searched in other forms. The letters of a shorter word are in many texts.
+# Minimum number of bytes of a value that is also searched in other forms. The letters of a shorter value occur in
+# many texts by chance.
 _SHORTEST_LOOSE = 10
-# Most forms for which a DFA is built. With more forms it would exceed a processor's cache.
+# Maximum number of forms for which a DFA is built. With more forms it would exceed a processor's cache.
 _FEW = 1_000
 _DROPPED = b" \t\r\n\\\"'"
 _ADDRESS_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -33,7 +35,7 @@ _ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})|\\{1,7}u00([0-9A-Fa-f]{2})")
 _UNICODE = re.compile(rb"\\u00([0-9A-Fa-f]{2})")
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _LINE_END = re.compile(rb"\\[nrt]")
-# Unicode's default ignorable characters, and its blanks except those of ASCII, in UTF-8.
+# Unicode's default ignorable characters, and its blanks other than those of ASCII, in UTF-8.
 _UNSEEN = (
     rb"\xc2[\xa0\xad]|\xcd\x8f|\xd8\x9c|\xe1(?:\x85[\x9f\xa0]|\x9a\x80|\x9e[\xb4\xb5]|\xa0[\x8b-\x8f])"
     rb"|\xe2(?:\x80[\x80-\x8f\xa8-\xaf]|\x81[\x9f-\xaf])|\xe3(?:\x80\x80|\x85\xa4)"
@@ -43,7 +45,8 @@ _UNSEEN_ESCAPED = (
     rb"\\{1,7}u(?:00(?:a0|ad)|034f|061c|11(?:5f|60)|1680|17b[45]|180[b-f]|20(?:0.|2[89a-f]|5f|6.)|3000|3164"
     rb"|fe0.|feff|ffa0|fff[0-8]|db4[0-3]\\{1,7}ud[c-f]..)"
 )
-# First bytes of these characters. Searching for each is faster than the pattern, and most texts contain none.
+# The first bytes of these characters. Searching for each of them is faster than the pattern, and most texts contain
+# none.
 _LEADS = b"\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3"
 _IGNORED = re.compile(_UNSEEN)
 _IGNORED_ESCAPED = re.compile(_UNSEEN_ESCAPED, re.IGNORECASE)
@@ -51,18 +54,19 @@ _BETWEEN = rb"(?:[ \t\r\n]|\\{1,7}[nrt]|%b|%b)*" % (_UNSEEN, _UNSEEN_ESCAPED)
 
 
 class _Search:
-    """A search for any of `forms` (none of them empty) in one pass. It is built when the first text is searched."""
+    """A search for any of `forms` in one pass. No form may be empty. It is built when the first text is
+    searched."""
 
     def __init__(self, forms: Sequence[bytes]) -> None:
         self._forms = forms
         self._built: BytesAhoCorasick | None = None
 
     def found(self, text: bytes) -> list[int]:
-        """Return the numbers of the forms that occur, in order."""
+        """Return the numbers of the forms that occur in the text, in order."""
         if not self._forms:
             return []
         if self._built is None:
-            # Import it here instead of when a log is opened, because it takes 2 ms.
+            # This is imported here and not when a log is opened, because the import takes 2 ms.
             from ahocorasick_rs import BytesAhoCorasick, Implementation
 
             kind = Implementation.DFA if len(self._forms) <= _FEW else Implementation.ContiguousNFA
@@ -72,14 +76,15 @@ class _Search:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The `exact` forms, and the `loose` forms that are searched in folded text. Both are sorted longest first."""
+    """The forms of the known secrets: the `exact` ones, and the `loose` ones that are searched in folded text. Both
+    are sorted by length, longest first."""
 
     exact: tuple[bytes, ...]
     loose: tuple[str, ...]
     wholes: _Search
     folded: _Search
     finders: dict[int, re.Pattern[bytes]] = field(default_factory=dict[int, re.Pattern[bytes]])
-    """The patterns of the loose forms that were found in a text, by number."""
+    """The patterns of those loose forms that were already found in a text, by the number of the form."""
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Known:
@@ -99,11 +104,11 @@ class Known:
         )
 
     def may_be_in(self, text: bytes) -> bool:
-        """True if any of the values may be in `text`."""
+        """Return whether any of the values may be in `text`."""
         return bool(self.wholes.found(text)) or bool(self._loose_in(text))
 
     def taken_out(self, text: bytes) -> bytes:
-        """Return `text` without the values; the same object if it contains none."""
+        """Return `text` without the values. If it contains none, the same object is returned."""
         for number in self.wholes.found(text):
             text = _without(text, re.compile(re.escape(self.exact[number])))
         for number in self._loose_in(text):
@@ -125,22 +130,22 @@ def _without(text: bytes, pattern: re.Pattern[bytes]) -> bytes:
 
 
 def _parts(secret: str) -> Iterable[str]:
-    """Return the whole secret, and three fifths of it from each end, because the rest of a cut key can be
-    guessed."""
+    """Return the whole secret, and the three fifths of it at each end. The parts are redacted too, because the rest
+    of a key could be guessed from them."""
     if len(secret) >= _SHORTEST_LOOSE:
         most = max(_SHORTEST_LOOSE, len(secret) * 3 // 5 + 1)
         yield from (secret, secret[:most], secret[-most:])
 
 
 def _forms(secret: str) -> Iterable[bytes]:
-    """Return the value and its encodings: as in JSON, in a URL, in hex, base64 and base32."""
+    """Return the value and its encodings in JSON, in a URL, in hex, base64 and base32."""
     raw = secret.encode("utf-8", "surrogatepass")
     yield from (raw, json.dumps(secret)[1:-1].encode(), quote(raw, safe="").encode(), raw.hex().encode())
     yield from _coded(secret)
 
 
 def _coded(secret: str) -> Iterable[bytes]:
-    """Return the value in hex, base64 and base32. They are searched loosely, because tools break them into
+    """Return the value in hex, base64 and base32. These forms are searched loosely, because tools break them into
     lines."""
     raw = secret.encode("utf-8", "surrogatepass")
     if len(raw) >= _SHORTEST_LOOSE:
@@ -150,7 +155,7 @@ def _coded(secret: str) -> Iterable[bytes]:
 def _in_groups(raw: bytes) -> Iterable[bytes]:
     """Return the value in base64, in URL-safe base64 and in base32.
 
-    All encode groups of bytes, so the number of bytes before the value changes its encoding."""
+    These encodings work on groups of bytes, so the result depends on the number of bytes before the value."""
     for before in range(3):
         inner = _own_letters(raw, before, 6, base64.b64encode)
         yield from dict.fromkeys((inner, inner.translate(_ADDRESS_SAFE)))
@@ -159,13 +164,14 @@ def _in_groups(raw: bytes) -> Iterable[bytes]:
 
 
 def _own_letters(raw: bytes, before: int, bits: int, coded: Callable[[bytes], bytes]) -> bytes:
-    """Return the letters that depend only on the value, without the ends, which depend on neighbouring bytes."""
+    """Return the letters that depend only on the value. The letters at both ends are left out, because they also
+    depend on neighbouring bytes."""
     letters = coded(bytes(before) + raw)
     return letters[-(-8 * before // bits) : 8 * (before + len(raw)) // bits]
 
 
 def _folded(text: bytes) -> bytes:
-    """Return the text in lower case, with escapes decoded, without blanks, quotes, line ends, zero-width
+    """Return the text in lower case, with escapes decoded, and without blanks, quotes, line ends and zero-width
     characters."""
     if not text.isascii() and any(lead in text for lead in _LEADS):
         text = _IGNORED.sub(b"", text)
@@ -173,7 +179,7 @@ def _folded(text: bytes) -> bytes:
         text = _IGNORED_ESCAPED.sub(b"", text)
     if b"\\\\u00" in text:
         text = _ESCAPED.sub(_written_out, text)
-    else:  # the same by faster searches, because backslashes of line ends are common
+    else:  # This has the same result but uses faster searches, because backslashes of line ends are common.
         text = _UNICODE.sub(_one_written_out, text)
         text = _PERCENT.sub(_one_written_out, text)
     return _LINE_END.sub(b"", text).translate(_LOWER, _DROPPED)

@@ -1,9 +1,9 @@
 """The redactor of log lines, which applies all rules, and collects secret values of environment variables.
 
-Redaction recognises the form of secrets and gives no guarantee: a secret that looks like a word is not found,
-unless its exact value is given. It is idempotent. It works on the bytes of an encoded line, and matches patterns
-only near certain literals, because most lines have none and a prompt of many kilobytes must take only
-microseconds.
+Redaction recognises secrets by their form, so it gives no guarantee: a secret that looks like a word is only found
+if its exact value is given. Redacting a text again changes nothing. It works on the bytes of an encoded line, and
+matches patterns only near certain literals, because most lines have none and a prompt of many kilobytes must take
+only microseconds.
 
 A line of JSON stays JSON with the same structure, which `replacing.py` ensures.
 """
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
 MARK = _MARK.decode()
-# Most passes over a text. Removing one secret may reveal another next to it, or join the pieces of another.
+# Maximum number of passes over a text. Removing one secret may reveal another one next to it, or may join the parts
+# of another one.
 _MOST_PASSES = 8
 
 _ENDINGS = ("_KEY", "_TOKEN", "_SECRET", "PASSWORD", "_PWD", "_PASS", "PASSWD", "_AUTH")
-# Variables of a shell's working directories (POSIX). Their names look like password names.
+# Variables for the working directories of a shell (POSIX). Their names (such as PWD) look like names of passwords.
 _DIRECTORIES = frozenset({"PWD", "OLDPWD"})
 
 
 class _Sign(NamedTuple):
-    """A literal `text` and the pattern that is matched `offset` bytes after its beginning."""
+    """A literal `text`, and the pattern that is matched `offset` bytes after the literal's beginning."""
 
     text: bytes
     offset: int
@@ -43,8 +44,8 @@ class _Sign(NamedTuple):
 
 @cache
 def _by_sign() -> tuple[_Sign, ...]:
-    """Return every sign with its pattern. They are compiled at the first line, so that opening a log is 3 ms
-    faster."""
+    """Return every sign together with its pattern. The patterns are compiled at the first line, which makes opening
+    a log 3 ms faster."""
     compiled = ((rule.signs, re.compile(rule.pattern, re.IGNORECASE)) for rule in RULES)
     return tuple(
         _Sign(sign.replace(b"|", b""), max(0, sign.find(b"|")), pattern)
@@ -54,12 +55,12 @@ def _by_sign() -> tuple[_Sign, ...]:
 
 
 def holds_secret(text: str) -> bool:
-    """True if a text contains a secret by its form or by its name."""
+    """Return whether a text contains a secret, recognised by its form or by its name."""
     return next(_secrets_in(text.encode("utf-8", "surrogatepass")), None) is not None
 
 
 def secret_values(environ: Mapping[str, str], named: Collection[str] = ()) -> list[str]:
-    """Return the values of variables that have a secret's name, look like a secret, or are in `named`."""
+    """Return the values of the variables that have a name of a secret, look like a secret, or are in `named`."""
     return [
         value
         for name, value in environ.items()
@@ -72,27 +73,28 @@ def _says_secret(name: str, value: str) -> bool:
 
 
 class Redactor:
-    """Replace secrets by `[redacted]`, but keep the names before them.
+    """Replaces secrets by `[redacted]`, but keeps the names before them.
 
-    `secrets` are exact values that this process knows (its own API keys). Values with less than six characters
-    are ignored, because they would redact ordinary words."""
+    `secrets` contains exact values that this process knows, such as its own API keys. Values with less than six
+    characters are ignored, because they would redact ordinary words."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._known = Known.of(secrets)
 
     def lines(self, lines: Sequence[bytes]) -> Sequence[bytes]:
-        """Return each line without its secrets. All lines are searched together first, because most have no
+        """Return each line without its secrets. All lines are searched together first, because most of them have no
         secret."""
         together = b"\n".join(lines)
         suspicious = self._known.may_be_in(together) or _may_hold_secrets(together)
         return [self.line(line) for line in lines] if suspicious else lines
 
     def line(self, line: bytes) -> bytes:
-        """Return `line` (UTF-8 text or one line of JSON) without its secrets; the same object if it has none."""
+        """Return `line` without its secrets. `line` is text in UTF-8 or one line of JSON. If it has no secret, the
+        same object is returned."""
         return _settled(self.known(line), _without_formats)
 
     def known(self, text: bytes) -> bytes:
-        """Return `text` without the exact values, for text that may look like a secret but is none."""
+        """Return `text` without the exact values only. This is for text that may look like a secret but is none."""
         return _settled(text, self._known.taken_out)
 
     def text(self, text: str) -> str:
@@ -101,12 +103,13 @@ class Redactor:
 
 
 def _may_hold_secrets(text: bytes) -> bool:
-    """True if any sign occurs. No sign contains a line end, so several lines can be checked together."""
+    """Return whether any sign occurs in the text. No sign contains a line end, so several lines can be checked
+    together."""
     return next(signless(text), None) is not None or bool(_signs().find_matches_as_indexes(text.lower()))
 
 
 def _settled(text: bytes, step: Callable[[bytes], bytes]) -> bytes:
-    """Apply `step` to `text` until it changes nothing. Return the same object if it never changes anything."""
+    """Apply `step` to `text` until it changes nothing. If nothing is ever changed, return the same object."""
     for _ in range(_MOST_PASSES):
         before, text = text, step(text)
         if text == before:
@@ -135,7 +138,8 @@ def _secrets_in(line: bytes) -> Iterator[Span]:
 
 @cache
 def _signs() -> BytesAhoCorasick:
-    """Return a search for all signs in one pass. The import takes 2 ms, so it is delayed until the first line."""
+    """Return a search that finds all signs in one pass. The import for it takes 2 ms, so it is only done at the
+    first line."""
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 
     return BytesAhoCorasick([sign.text for sign in _by_sign()], implementation=Implementation.DFA)

@@ -2,9 +2,9 @@
 
 This also holds for JSON inside a string of JSON.
 
-The search for secrets reads bytes and knows no grammar, so a span may begin inside an escape, extend beyond the
-end of a string or be a number. This module limits a span to whole letters and whole escapes of a string, or to a
-whole number. All other text stays unchanged.
+The search for secrets reads bytes and does not know the grammar of JSON. So a span may begin inside an escape,
+extend beyond the end of a string, or be a number. This module reduces a span to whole letters and whole escapes of
+a string, or to a whole number. All other text stays unchanged.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ Span = tuple[int, int]
 _NUMBER = re.compile(rb"-?\d[\d.eE+-]*+")
 _OF_NUMBERS = b"0123456789.eE+-"
 _ESCAPE = re.compile(rb"\\++(?:u[0-9A-Fa-f]{4}|[\"'/bfnrt])?")
-# Bytes of the longest escape from its last backslash on (as in `u00e9`), without its last byte.
+# Number of bytes of the longest escape from its last backslash on (as in `u00e9`), without its last byte.
 _LONGEST_TAIL = 5
-# Text before a number or a word without quotes in JSON that is inside a string.
+# Text that stands before a number or a word without quotes, in JSON that is inside a string.
 _BARE = re.compile(rb"[\w\x80-\xff](\\{0,7}+\")[ \t]{0,8}:[ \t]{0,8}\Z")
 _LONGEST_BARE = 32
 _BACKSLASH = ord("\\")
 # The high bits of a UTF-8 byte that is not the first byte of a letter.
 _HIGH_BITS, _WITHIN_LETTER = 0xC0, 0x80
-# Least digits of a number that counts as a secret because of its name; `"secret": 3` is a count.
+# Minimum number of digits of a number that counts as a secret because of its name, since the number in `"secret":
+# 3` is a count.
 _LEAST_DIGITS = 4
 
 
 class _Piece(NamedTuple):
-    """The part of a span in one string (without quotes) or number, which extends from `begins` to `ends`."""
+    """The part of a span that is in one string (without its quotes) or in one number. It extends from `begins` to
+    `ends`."""
 
     start: int
     end: int
@@ -47,10 +49,12 @@ class _Piece(NamedTuple):
 
 
 def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False) -> bytes:
-    """Return `text` with `[redacted]` for the spans, in any order; the same object if they touch no content.
+    """Return `text` with `[redacted]` in place of the spans, which may be in any order. If the spans touch no
+    content, the same object is returned.
 
-    `known`: if true, the spans are known values, and a number of the text's own JSON is replaced by 0, because
-    any field may contain it. Otherwise its name marks it as secret, and it is replaced by the mark as a string.
+    If `known` is true, the spans are known values. A number of the text's own JSON is then replaced by 0, because
+    any field may contain such a number. Otherwise the name of the number marks it as a secret, and it is replaced
+    by `[redacted]` as a string.
     """
     pieces: list[bytes] = []
     done = 0
@@ -70,7 +74,7 @@ def replaced(text: bytes, spans: Iterable[Span], *, known: bool = False) -> byte
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Return the spans in order, with overlapping ones joined."""
+    """Return the spans in order. Spans that overlap are joined."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start < joined[-1][1]:
@@ -81,7 +85,8 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _touched(text: bytes, spans: Sequence[Span]) -> Iterator[_Piece]:
-    """Return the pieces of the spans in order. Text that is not JSON is treated as the content of one string."""
+    """Return the pieces of the spans in order. If the text is not JSON, it is treated as the content of one
+    string."""
     quotes = _quotes(text) if _is_json(text) else [-1, len(text)]
     for start, end in spans:
         while start < end:
@@ -103,7 +108,8 @@ def _is_json(text: bytes) -> bool:
         orjson.loads(text)
     except orjson.JSONDecodeError:
         try:
-            json.loads(text)  # only this parser accepts the lone surrogates of file names that are not UTF-8
+            # This is the only parser that accepts lone surrogates, which occur in file names that are not UTF-8.
+            json.loads(text)
         except (ValueError, RecursionError):
             return False
     return True
@@ -116,7 +122,7 @@ def _quotes(text: bytes) -> list[int]:
 
 
 def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
-    """Return the whole numbers between two strings of JSON that a span touches."""
+    """Return the whole numbers between two strings of JSON that are touched by a span."""
     first = start
     while first > 0 and text[first - 1] in _OF_NUMBERS:
         first -= 1
@@ -127,13 +133,14 @@ def _numbers(text: bytes, start: int, end: int) -> Iterator[_Piece]:
 
 
 def _quote_of_bare(text: bytes, start: int, begins: int) -> bytes:
-    """Return the quote that a bare value needs in JSON inside a string; empty if the value is no bare one."""
+    """Return the quote that a bare value needs in JSON inside a string. Return an empty text if the value is not
+    bare."""
     before = _BARE.search(text, max(begins, start - _LONGEST_BARE), start)
     return b"" if before is None else before[1]
 
 
 def _whole(text: bytes, piece: _Piece) -> Span:
-    """Return the piece with whole letters, and without partly contained escapes."""
+    """Return the piece, reduced to whole letters and without escapes of which it contains only a part."""
     start, end, begins, ends, _ = piece
     while start < end and text[start] & _HIGH_BITS == _WITHIN_LETTER:
         start += 1
@@ -146,10 +153,10 @@ def _whole(text: bytes, piece: _Piece) -> Span:
 
 
 def _escape_around(text: bytes, place: int, begins: int, ends: int) -> Span | None:
-    """Return the span of the escape, with all its backslashes, that begins before `place` and ends after it.
+    """Return the span of the escape that begins before `place` and ends after it, with all its backslashes.
 
-    JSON inside a string doubles backslashes, so their number does not show whether the next letter is escaped.
-    Therefore the letter always counts as escaped."""
+    JSON inside a string doubles its backslashes, so their number does not show whether the next letter is escaped.
+    Therefore the letter is always treated as escaped."""
     first = text.rfind(b"\\", max(begins, place - _LONGEST_TAIL), place)
     escape = _ESCAPE.match(text, first, ends) if first >= 0 else None
     if escape is None or escape.end() <= place:

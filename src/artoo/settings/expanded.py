@@ -29,7 +29,8 @@ def _somebodys(given: _P) -> _P:
 
 
 HomePath = Annotated[Path, AfterValidator(_somebodys)]
-"""A path in the settings. The home directory of an unknown user is reported as a problem at its line."""
+"""The type of a path in the settings. If the path names the home directory of an unknown user, this is reported as
+a problem at its line."""
 
 HomePathText = Annotated[str, Field(min_length=1), AfterValidator(_somebodys)]
-"""A path like HomePath, but stored as the unexpanded text."""
+"""A type like HomePath, but the text is stored without expanding it."""

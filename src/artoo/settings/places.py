@@ -14,7 +14,7 @@ Tree = dict[str, Value]
 
 
 def dotted(route: Route) -> str:
-    """Return a route as text, such as `limits.calls` or `allow[2]` (positions count from 1)."""
+    """Return a route as text, such as `limits.calls` or `allow[2]`. Positions in lists count from 1."""
     text = ""
     for key in route:
         text += f"[{key + 1}]" if isinstance(key, int) else f".{key}" if text else key
@@ -23,7 +23,7 @@ def dotted(route: Route) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in the file (line and column from 1), or the variable that set a value."""
+    """Where a value was set: a position in the file (line and column, counted from 1), or a variable."""
 
     line: int = 0
     column: int = 0
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in the settings, with its place."""
+    """One mistake in the settings, and where it is."""
 
     where: str
     what: str
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Places:
-    """The places of all keys and values of one file, and the problems that were found while reading it."""
+    """The places of all keys and values of one file, and the problems that were found while the file was read."""
 
     path: Path
     keys: dict[Route, Place] = field(default_factory=dict[Route, Place])
@@ -52,7 +52,8 @@ class Places:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def problem(self, route: Route, what: str, *, at_key: bool = False) -> Problem:
-        """Return a Problem at `route`, or at the nearest enclosing section with a known place."""
+        """Return a Problem at `route`. If the place of the route is unknown, use the nearest enclosing section
+        whose place is known."""
         first, second = (self.keys, self.values) if at_key else (self.values, self.keys)
         for length in range(len(route), -1, -1):
             place = first.get(route[:length]) or second.get(route[:length])

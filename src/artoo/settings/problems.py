@@ -1,6 +1,6 @@
 """Turn validation errors of settings into sentences, with removed settings and suggestions.
 
-Each has its line.
+Each sentence names the line.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 SECRET_NAMES = frozenset({"api_key", "apikey", "key", "token", "secret", "password"})
-# Settings of earlier versions, with advice. They are ignored with a warning, so that old files still work after
-# an update.
+# Settings that earlier versions had, with advice for each. They are ignored with a warning, so that old files still
+# work after an update.
 REMOVED = {
     "limits.tool_seconds": "a command goes on after its timeout, which the model gives with each call; delete it",
     "limits.steps": "an attempt ends with the task's budgets, or when it is stuck; delete it",
     "limits.subtask_seconds": "an attempt ends with the task's time (control.time_budget_ms); delete it",
 }
-# Most characters of a wrong value that a message quotes.
+# Maximum number of characters of a wrong value that a message quotes.
 SHOWN = 60
 
 
 def problems_of(
     tree: Tree, places: Places, model: type[BaseModel], whole: str = "the configuration"
 ) -> list[Problem]:
-    """List every unknown key and bad value of `tree`, validated as `model`, with its place. `whole` names the
-    file."""
+    """List every unknown key and every bad value of `tree` with its place. `tree` is validated as `model`. `whole`
+    names the file."""
     try:
         model.model_validate(tree)
     except ValidationError as error:
@@ -41,7 +41,7 @@ def problems_of(
 
 
 def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
-    """Remove the settings of earlier versions from `tree`. Return one warning for each, with its place."""
+    """Remove settings from `tree` that only earlier versions had. Return one warning for each, with its place."""
     warnings = list[Problem]()
     for name, advice in REMOVED.items():
         section_name, key = name.split(".")
@@ -54,7 +54,7 @@ def leave_out_removed(tree: Tree, places: Places) -> list[Problem]:
 
 
 def report(problems: list[Problem], whole: str = "the configuration") -> str:
-    """Return all problems as text, one in each line, in the order of the file."""
+    """Return all problems as text, one on each line, in the order of the file."""
     ordered = sorted(problems, key=lambda problem: problem.order)
     if len(ordered) == 1:
         return str(ordered[0])
@@ -62,8 +62,9 @@ def report(problems: list[Problem], whole: str = "the configuration") -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the name that a user probably meant, for "did you mean". None if no known name is close enough."""
-    # With a lower cutoff, variables of other programs would resemble settings.
+    """Return the known name that a user probably meant, for the question "did you mean". Return None if no known
+    name is close enough."""
+    # If the cutoff were lower, variables of other programs would be taken for settings.
     near = get_close_matches(name, list(known), n=1, cutoff=0.7)
     return near[0] if near else None
 
@@ -103,7 +104,7 @@ def _bad(route: Route, detail: ErrorDetails, whole: str) -> str:
 
 
 def _short(value: object) -> str:
-    """Return a wrong value as text for a message, shortened if necessary."""
+    """Return a wrong value as text for a message. A long value is shortened."""
     shown = "empty" if value is None else repr(value)
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"
 
@@ -148,7 +149,7 @@ def _wanted(detail: ErrorDetails) -> str:
 
 
 def _near_choice(detail: ErrorDetails) -> str:
-    """Return `; did you mean …?` for a misspelt choice."""
+    """Return `; did you mean …?` if a choice was misspelt."""
     if detail["type"] not in _CHOICES:
         return ""
     choices = [choice.strip("' ") for choice in detail.get("ctx", {})["expected"].replace(" or ", ",").split(",")]
@@ -157,7 +158,7 @@ def _near_choice(detail: ErrorDetails) -> str:
 
 
 def _names_at(route: Route, model: type[BaseModel]) -> list[str]:
-    """Return the names of the settings in the section at `route`."""
+    """Return the names of the settings that the section at `route` can have."""
     section, keys = model, iter(route)
     for key in keys:
         field = next(
@@ -165,7 +166,7 @@ def _names_at(route: Route, model: type[BaseModel]) -> list[str]:
             None,
         )
         inner: object = field.annotation if field is not None else None
-        if get_origin(inner) is dict:  # a mapping from the user's own names to sections
+        if get_origin(inner) is dict:  # This is a mapping from names that the user chose to sections.
             next(keys, None)
             inner = get_args(inner)[1]
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):

@@ -12,7 +12,7 @@ from artoo.contracts.errors import ConfigurationError
 
 
 def is_loopback(url: str) -> bool:
-    """Check whether the URL's host is this machine, by name (localhost) or by IP address."""
+    """Return whether the host of the URL is this machine, according to its name (localhost) or its IP address."""
     host = urlsplit(url).hostname or ""
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -23,11 +23,11 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """Return the proxy for this URL from the environment; None for loopback. (The option `trust_env` of the HTTP
-    client would also read netrc.)
+    """Return the proxy for this URL according to the environment. Return None for a loopback address. (The option
+    `trust_env` of the HTTP client is not used, because it would also read netrc.)
 
-    A proxy without a scheme (`HOST:PORT`) is an HTTP proxy, as for curl. Raises ConfigurationError for an
-    unusable proxy, because a request must never bypass it."""
+    A proxy without a scheme (`HOST:PORT`) is taken for an HTTP proxy, as curl does. Raises ConfigurationError if
+    the proxy cannot be used, because a request must never bypass it."""
     parts = urlsplit(url)
     if is_loopback(url) or urllib.request.proxy_bypass(parts.netloc):
         return None
@@ -46,7 +46,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def _address_of(proxy: str) -> URL | None:
-    """Return the address of an HTTP proxy; None for any other text."""
+    """Return the address of an HTTP proxy. Return None if the text is anything else."""
     try:
         address = URL(proxy)
     except ValueError:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 
 class Section(BaseModel):
-    """A mapping in a settings file. Because of `defer_build`, its validator is built at first use.
+    """A mapping in a settings file. Its validator is built when it is first used, because of `defer_build`.
 
     Defaults are made with `model_construct`, so that a process without settings files builds no validators."""
 
@@ -22,7 +22,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _empty_is_default(cls, given: object) -> object:
-        """Use the defaults for an empty section, for example one whose lines are all commented out."""
+        """Use the defaults if a section is empty, for example because all its lines are commented out."""
         return {} if given is None else given
 
 
@@ -34,7 +34,7 @@ def _not_a_truth_value(given: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_not_a_truth_value)]
-"""A whole number, never a boolean."""
+"""A whole number. A boolean is refused."""
 
 Number = Annotated[float, BeforeValidator(_not_a_truth_value)]
-"""A finite number, never a boolean."""
+"""A finite number. A boolean is refused."""

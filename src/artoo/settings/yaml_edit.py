@@ -12,20 +12,20 @@ from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Value
 from artoo.settings.yaml_file import NULL, with_numbers
 
-# Spaces of indentation for each level of a new section.
+# Number of spaces by which each level of a new section is indented.
 STEP = 2
 
 
 class _Writer(yaml.SafeDumper):
-    """PyYAML's safe dumper, but it quotes text that our reader would read as a number."""
+    """PyYAML's safe dumper, except that it quotes text that artoo's reader would read as a number."""
 
     yaml_implicit_resolvers = with_numbers(yaml.SafeDumper.yaml_implicit_resolvers)
 
 
 def with_value(text: str, route: Sequence[str], value: Value) -> str:
-    """Return the file with `value` at `route` (names of nested settings).
+    """Return the text of the file with `value` at `route`, which contains the names of nested settings.
 
-    Raises ConfigurationError if the route passes through a value that is no section, or ends at a whole section.
+    Raises ConfigurationError if the route leads through a value that is not a section, or ends at a whole section.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if root is None or root.tag == NULL:
@@ -45,14 +45,14 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
             return f"{text[: key.end_mark.index]}:\n{below.rstrip()}{text[node.end_mark.index :]}"
     if isinstance(node, MappingNode) and not _is_empty(node):
         raise ConfigurationError(f"{'.'.join(route)} is a section; name one of its settings")
-    # An alias has the marks of its anchor, which is earlier in the file.
+    # An alias has the position of its anchor, which is earlier in the file.
     if node.start_mark.index < key.start_mark.index:
         raise ConfigurationError(f"{'.'.join(route)} is an alias of another value; edit the file")
     start, end = node.start_mark.index, _end(node).index
     kept = text[start:end]
     space = kept[len(kept.rstrip()) :]
     between = text[key.end_mark.index : start].partition(":")[2]
-    if "\n" in between:  # the dashes of a list may be at the margin, but its new value must not be
+    if "\n" in between:  # The dashes of a list may start in the first column, but the new value must not.
         return f"{text[: key.end_mark.index]}: {_written(value)}{between.rstrip()}{space}{text[end:]}"
     gap = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{gap}{_written(value)}{space}{text[end:]}"
@@ -61,7 +61,7 @@ def with_value(text: str, route: Sequence[str], value: Value) -> str:
 def _end(node: Node) -> yaml.Mark:
     """Return the end of a value.
 
-    The parser's end of a value of several lines is at the next setting, after any comments.
+    For a value of several lines, the parser's end is at the next setting, after any comments.
     """
     if isinstance(node, MappingNode) and node.value and not node.flow_style:
         return _end(node.value[-1][1])
@@ -71,7 +71,7 @@ def _end(node: Node) -> yaml.Mark:
 
 
 def _inserted(text: str, section: MappingNode, route: Sequence[str], value: Value) -> str:
-    """Insert a setting before the first present setting of its section."""
+    """Insert a setting before the first setting that its section has."""
     if section.flow_style:
         raise ConfigurationError("a section in braces cannot be added to; write it in lines, or edit the file")
     first = section.value[0][0].start_mark
@@ -86,13 +86,13 @@ def _lines(route: Sequence[str], value: Value, indent: int) -> str:
 
 
 def _written(value: Value) -> str:
-    """Format a value in one line of any length, because further lines would need the section's indentation."""
+    """Format a value as one line of any length, because further lines would need the indentation of the section."""
     text = yaml.dump(value, Dumper=_Writer, default_flow_style=True, allow_unicode=True, width=float("inf"))
     return text.removesuffix("...\n").strip()
 
 
 def _is_empty(node: Node) -> bool:
-    """Check whether a node is an empty section, which a value may replace without loss."""
+    """Return whether a node is an empty section. A value may replace it without loss."""
     return isinstance(node, MappingNode) and not node.value
 
 

@@ -11,15 +11,17 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from artoo.contracts.errors import ConfigurationError
 from artoo.settings.places import Place, Places, Route, Tree, Value, dotted
 
-# Limits for the levels and values of a file, because aliases could expand a small file without end.
+# Limits for the nesting levels and for the values of a file, because aliases could make a small file grow without
+# end.
 DEEPEST, LARGEST = 12, 5_000
 
 Resolvers = dict[str, list[tuple[str, re.Pattern[str]]]]
-"""Patterns of plain scalars with their tags, by the first character."""
+"""The patterns of plain scalars with their tags, by the first character of the scalar."""
 
 _INT, _FLOAT = "tag:yaml.org,2002:int", "tag:yaml.org,2002:float"
 NULL = "tag:yaml.org,2002:null"
-_NUMBERS = (  # the first characters, the tag, the pattern: those of YAML 1.2 (core schema, 10.3.2)
+# For each kind of number: the first characters, the tag and the pattern of YAML 1.2 (core schema, section 10.3.2).
+_NUMBERS = (
     ("-+0123456789", _INT, re.compile(r"^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$")),
     (
         "-+.0123456789",
@@ -45,13 +47,14 @@ def _without_numbers(known: Resolvers) -> Resolvers:
 
 
 class _Reader(yaml.SafeLoader):
-    """PyYAML's safe loader with the numbers of YAML 1.2: `010` is ten, `1:30` and `1_0` are text."""
+    """PyYAML's safe loader with the numbers of YAML 1.2: `010` is the number ten, while `1:30` and `1_0` are
+    text."""
 
     yaml_implicit_resolvers = with_numbers(_without_numbers(yaml.SafeLoader.yaml_implicit_resolvers))
 
 
 def _integer(_: yaml.SafeLoader, node: ScalarNode) -> int:
-    """Return the number of an integer scalar: decimal unless it begins with 0o or 0x."""
+    """Return the number of an integer scalar. It is decimal unless it begins with 0o or 0x."""
     text = str(node.value)
     return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
 
@@ -60,7 +63,8 @@ _Reader.add_constructor(_INT, _integer)
 
 
 def parse(text: str, path: Path) -> tuple[Tree, Places]:
-    """Return values and places of a file's text. Raises ConfigurationError with line and column on bad syntax."""
+    """Return the values of a file's text, and their places. Raises ConfigurationError with line and column if the
+    syntax is wrong."""
     try:
         reader = _Reader(text)
         return _Walk(reader, path).tree(reader.get_single_node())
@@ -80,7 +84,7 @@ def _too_large(path: Path) -> ConfigurationError:
 
 
 class _Walk:
-    """One pass over the nodes of a file."""
+    """One pass over the nodes of the parsed file."""
 
     def __init__(self, reader: _Reader, path: Path) -> None:
         self._reader = reader
@@ -88,7 +92,7 @@ class _Walk:
         self._seen = 0
 
     def tree(self, root: Node | None) -> tuple[Tree, Places]:
-        """Read the whole file. A file with only comments, `---`, `null` or `~` is empty."""
+        """Read the whole file. A file that contains only comments, `---`, `null` or `~` is empty."""
         if root is None or root.tag == NULL:
             return {}, self._places
         if not isinstance(root, MappingNode):
@@ -123,7 +127,8 @@ class _Walk:
         return values
 
     def _scalar(self, node: Node, route: Route) -> Value:
-        """Return a number, a boolean, None, or text. Values of other YAML types (dates, tags) stay text."""
+        """Return a scalar as a number, a boolean, None or text. Values of other YAML types (such as dates and tags)
+        stay text."""
         try:
             value: object = self._reader.construct_object(node)  # pyright: ignore[reportUnknownMemberType]
         except (yaml.constructor.ConstructorError, ValueError):

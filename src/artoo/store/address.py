@@ -19,7 +19,7 @@ from artoo.contracts.errors import ConfigurationError
 
 SCHEMES = ("postgresql", "postgres")
 PASSWORD_VARIABLES = ("ARTOO_STORE_PASSWORD", "PGPASSWORD")
-"""Environment variables for the password; the first that is set is used. libpq also reads ~/.pgpass."""
+"""Environment variables for the password. The first one that is set is used. libpq also reads ~/.pgpass."""
 
 _SECRET = ("password", "sslpassword")
 
@@ -28,8 +28,8 @@ EXAMPLE = "postgresql://artoo@db.example.org/artoo"
 
 @dataclass(frozen=True, slots=True)
 class StoreAddress:
-    """A checked address without a password. The connection is verified unless it is local or `sslmode` says
-    otherwise."""
+    """A checked address, which has no password. The server's certificate is verified, unless the server is local or
+    `sslmode` says otherwise."""
 
     url: str
     hosts: tuple[str, ...]
@@ -38,10 +38,10 @@ class StoreAddress:
     service: str | None = None
 
     def is_local(self, environ: Mapping[str, str] = os.environ) -> bool:
-        """Check whether the connection stays on this machine (a socket, or the loopback interface).
+        """Return whether the connection stays on this machine, because it uses a socket or the loopback interface.
 
-        libpq takes missing parts of the address from the environment. With a service file, whose content is
-        unknown, the result is False.
+        libpq takes the missing parts of the address from the environment. If a service file is used, the result is
+        False, because its content is unknown.
         """
         if self.service or environ.get("PGSERVICE"):
             return False
@@ -49,16 +49,17 @@ class StoreAddress:
         return all(map(_is_local, named))
 
     def settings(self, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-        """Return settings for libpq in addition to the URL: TLS, and the password if the environment has one.
+        """Return the settings for libpq that are needed besides the URL: those for TLS, and the password if the
+        environment has one.
 
-        The default for remote stores is `sslmode=verify-full`, with ~/.postgresql/root.crt if it exists, otherwise
-        with the system's certificate authorities.
+        For remote stores the default is `sslmode=verify-full`, with ~/.postgresql/root.crt if that file exists,
+        otherwise with the system's certificate authorities.
         """
         given: dict[str, str] = {}
         if not self.is_local(environ):
             given["sslmode"] = self.ssl_mode or "verify-full"
             own = self.ssl_root_certificate or environ.get("PGSSLROOTCERT")
-            # libpq accepts the system's authorities only with verify-full.
+            # libpq accepts the system's certificate authorities only with verify-full.
             if given["sslmode"] == "verify-full" and not own and not own_root_certificate().exists():
                 given["sslrootcert"] = "system"
         password = next((environ[name] for name in PASSWORD_VARIABLES if environ.get(name)), None)
@@ -71,9 +72,10 @@ class StoreAddress:
 
 
 def parse(url: str) -> StoreAddress:
-    """Parse an address. Raises ConfigurationError if it has another scheme, a password, or no database.
+    """Parse an address. Raises ConfigurationError if the address has another scheme, a password, or no database.
 
-    Error messages do not show a refused address, because any part of it may be a password that was not escaped.
+    Error messages do not show the refused address, because any part of it may belong to a password that was not
+    escaped.
     """
     try:
         parts = urlsplit(url)
@@ -84,7 +86,8 @@ def parse(url: str) -> StoreAddress:
         raise _wrong("must be a PostgreSQL address")
     user, at, places = parts.netloc.rpartition("@")
     query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-    # An unescaped "/", "?" or "#" in a password ends the network location, so the "@" appears in a later part.
+    # If a password contains "/", "?" or "#" unescaped, the network location ends there, so the "@" is in a later
+    # part.
     cut = not at and ":" in places and "@" in f"{parts.path}{parts.query}{parts.fragment}"
     if ":" in user or cut or any(name in query for name in _SECRET):
         raise ConfigurationError(
@@ -100,7 +103,8 @@ def parse(url: str) -> StoreAddress:
 
 
 def _listed(given: Mapping[str, str], *names: str) -> tuple[str, ...]:
-    """Return the hosts named in a query or environment. In a query, this is how a socket's directory is given."""
+    """Return the hosts that a query or the environment names. In a query, the directory of a socket is given in
+    this way."""
     return tuple(host for name in names for host in given.get(name, "").split(",") if host)
 
 
@@ -121,7 +125,7 @@ def _is_local(host: str) -> bool:
 
 
 def own_root_certificate() -> Path:
-    """Return the file in which libpq looks for the user's certificate authorities."""
+    """Return the path of the file in which libpq looks for the user's certificate authorities."""
     return Path("~/.postgresql/root.crt").expanduser()
 
 

@@ -25,11 +25,11 @@ CONNECT_SECONDS = 10
 STATEMENT_SECONDS, LOCK_SECONDS, IDLE_SECONDS = 60, 15, 30
 """Timeouts for a statement, a wait for a lock, and an idle period within a transaction, in seconds.
 
-A process that is frozen within a transaction loses its session, so that its locks are released.
+If a process is frozen within a transaction, it loses its session, so that its locks are released.
 """
 
 MOST_CONNECTIONS = 8
-"""Maximum for one process, in one pool."""
+"""Maximum number of connections of one process, which are in one pool."""
 
 
 def check_installed() -> None:
@@ -39,7 +39,8 @@ def check_installed() -> None:
 
 
 def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Return the keyword arguments of `psycopg.connect`, with the address as `conninfo`. Values are libpq's.
+    """Return the keyword arguments of `psycopg.connect`, with the address as `conninfo`. The values are texts as
+    libpq expects them.
 
     Raises ConfigurationError for an address that libpq cannot parse.
     """
@@ -67,7 +68,7 @@ def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> 
         "application_name": own.get("application_name", "artoo"),
         "client_encoding": "UTF8",
         "connect_timeout": own.get("connect_timeout", CONNECT_SECONDS),
-        # A replica may be behind, so reads use the primary too.
+        # Reads use the primary too, because a replica may be behind.
         "target_session_attrs": own.get("target_session_attrs", "read-write"),
         "keepalives_idle": own.get("keepalives_idle", 10),
         "keepalives_interval": own.get("keepalives_interval", 5),
@@ -78,7 +79,7 @@ def settings(address: StoreAddress, environ: Mapping[str, str] = os.environ) -> 
 
 
 def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
-    """Open a connection in autocommit mode, rows as dictionaries. Raises psycopg.Error, ConfigurationError."""
+    """Open a connection in autocommit mode. Its rows are dictionaries. Raises psycopg.Error, ConfigurationError."""
     check_installed()
     from artoo.store.pooled import Connection
 
@@ -87,7 +88,7 @@ def connect(address: StoreAddress) -> psycopg.Connection[DictRow]:
 
 
 def explanation(address: StoreAddress, doing: str, error: Exception) -> str:
-    """Return an error message for people: the cause, the store, and what to do."""
+    """Return an error message for the user: the cause, the store, and what to do."""
     said = " ".join(str(error).split()) or type(error).__name__
     return f"Cannot {doing} the store {address}: {said}. {_advice(error, address)}"
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 def opened(
     address: StoreAddress, doing: str, error: Callable[[str], ArtooError] = ConfigurationError
 ) -> Generator[Connection]:
-    """Open a checked connection in autocommit mode. `doing` is its purpose in an error message ("read", "write
-    to").
+    """Open a connection in autocommit mode and check the schema. `doing` names the purpose of the connection in an
+    error message ("read", "write to").
 
-    Raises ConfigurationError (not set up, another schema). PostgreSQL errors are converted by `error`.
+    Raises ConfigurationError if the store is not set up or has another schema. `error` converts errors of
+    PostgreSQL.
     """
     check_installed()
     import psycopg

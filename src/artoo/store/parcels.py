@@ -25,9 +25,10 @@ _GET = b"SELECT sha256, content FROM difference_pieces WHERE task = %s AND submi
 
 
 def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -> None:
-    """Store the parcel in pieces. Pieces already stored are not sent again, and surplus pieces are deleted.
+    """Store the parcel in pieces. Pieces that are already stored are not sent again, and pieces that the parcel
+    does not have are deleted.
 
-    Raises psycopg.Error, which is a foreign-key violation if the row in `differences` was deleted meanwhile.
+    Raises psycopg.Error. If the row in `differences` was deleted in the meantime, this is a foreign-key violation.
     """
     there = {int(row["number"]): str(row["sha256"]) for row in connection.execute(_THERE, (task, submission))}
     parcel.seek(0)
@@ -41,9 +42,9 @@ def send(connection: Connection, task: str, submission: int, parcel: BinaryIO) -
 
 
 def receive(connection: Connection, task: str, submission: int, sha256: str, into: BinaryIO) -> None:
-    """Write the parcel to `into`, piece by piece, and rewind `into`.
+    """Write the parcel to `into` piece by piece, and go back to the beginning of `into`.
 
-    Raises ActivityStoreError if a hash does not match, because the parcel was deleted or changed meanwhile.
+    Raises ActivityStoreError if a hash does not match because the parcel was deleted or changed in the meantime.
     """
     whole, number = hashlib.sha256(), 0
     while (row := connection.execute(_GET, (task, submission, number)).fetchone()) is not None:
@@ -59,7 +60,7 @@ def receive(connection: Connection, task: str, submission: int, sha256: str, int
 
 
 def sha256_of(parcel: BinaryIO) -> tuple[int, str]:
-    """Return the size of a parcel in bytes, and its sha256."""
+    """Return the size of a parcel in bytes and its sha256."""
     parcel.seek(0)
     size, total = 0, hashlib.sha256()
     while piece := parcel.read(PIECE_BYTES):

@@ -1,7 +1,8 @@
 """PostgreSQL connections that are closed after a time of silence.
 
-The operating system detects a server whose machine is gone (`keepalives`, `tcp_user_timeout`). If only the server's
-processes are suspended, as in a paused container, the system keeps answering, and no server timeout fires.
+If the machine of the server is gone, the operating system detects this (`keepalives`, `tcp_user_timeout`). But if
+only the processes of the server are suspended, as in a paused container, the system keeps answering, and no timeout
+of the server ends the wait.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     Waiting = Generator[Any, Any, Any]
 
 SILENCE_SECONDS = 90.0
-"""Longer than the statement timeout (`connecting.STATEMENT_SECONDS`), so only a hanging server exceeds it."""
+"""This is longer than the timeout of a statement (`connecting.STATEMENT_SECONDS`), so only a server that hangs
+exceeds it."""
 
 
 class Connection(psycopg.Connection[DictRow]):
@@ -32,8 +34,8 @@ class Connection(psycopg.Connection[DictRow]):
 
 
 def _bounded(gen: Waiting, seconds: float | None, finish: Callable[[], None]) -> Waiting:
-    """Drive `gen` as psycopg does, with a timeout. It yields an awaited event, and is sent this event or
-    nothing."""
+    """Drive `gen` as psycopg does, but with a timeout. `gen` yields the events for which it waits. It is sent the
+    event that came, or nothing if none came."""
     heard, ready = time.monotonic(), None
     try:
         while True:

@@ -1,12 +1,13 @@
 """The PostgreSQL engine, with its connection pool, tries at conflicts, and days of commit receipts.
 
-Transactions run concurrently on connections of a pool. A transaction that meets a conflict is retried. While the
-store cannot be reached, callers are refused at once after the first one has waited.
+Transactions run concurrently on connections of a pool. A transaction that meets a conflict is tried again. While
+the store cannot be reached, the first caller waits, and the callers after it are refused at once.
 
-The answer to a COMMIT can be lost with its connection. So a transaction may store a receipt, which is a row with a
-token chosen by the caller (`Query.first_time`). A caller that retries with the same token learns whether the first
-try was committed, or waits while it is still open. A first try that arrives too late fails at the primary key. The
-transaction's number (`pg_xact_status`) is not sufficient, because a server may reuse numbers after a crash.
+If a connection breaks, the answer to a COMMIT can be lost with it. Therefore a transaction may store a receipt,
+which is a row with a token that the caller chose (`Query.first_time`). A caller that tries again with the same
+token learns whether the first try was committed. If the first try is still open, the caller waits for its end. If
+the first try arrives too late, it fails because its primary key exists already. The number of the transaction
+(`pg_xact_status`) cannot replace the receipt, because a server may reuse numbers after a crash.
 """
 
 from __future__ import annotations
@@ -41,23 +42,25 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 WAITING_SECONDS = 2.0
-"""Timeout for getting a connection. Recall for a task must not take longer, and goes on without memory then."""
+"""Maximum wait for a connection. When a task recalls from memory, it must not wait longer. It then goes on without
+memory."""
 AWAY_SECONDS = 5.0
-"""For this long after a failed connection, all callers are refused at once."""
+"""After a failed connection, all callers are refused at once for this time."""
 MOST_TRIES = 20
-"""Maximum number of tries of a transaction with conflicts."""
+"""Maximum number of tries of a transaction that meets conflicts."""
 KEPT_DAYS = 30
-"""Days until receipts of killed processes are deleted."""
+"""Number of days after which the receipts of killed processes are deleted."""
 
 _CONFLICTS = (errors.DeadlockDetected, errors.SerializationFailure)
 _AWAY = (
     PoolTimeout, errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.TooManyConnections,
     errors.IdleInTransactionSessionTimeout,
-    # The server is read-only now, although it was a primary before.
+    # The server was a primary before, but now it is read-only.
     errors.ReadOnlySqlTransaction,
 )  # fmt: skip
 _NO_CONNECTION = (None, "08000", "08001", "08003", "08006")
-"""SQLSTATE codes of connection errors. Errors that the driver detects itself have no code."""
+"""The SQLSTATE codes of connection errors. None stands for an error that the driver itself detects. Errors that the
+driver detects itself have no code."""
 
 _HOLDING = {"wait": " FOR UPDATE", "skip": " FOR UPDATE SKIP LOCKED"}
 _RECEIPT = b"INSERT INTO receipts (token) VALUES (%s) ON CONFLICT DO NOTHING"
@@ -72,7 +75,7 @@ _TOKENS = re.compile(r"'(?:[^']|'')*'|\?|:([a-z][a-z0-9_]*)|%")
 
 
 class PostgresEngine:
-    """The engine of a shared store. Implements `query.Engine`. It connects on first use."""
+    """The engine of a shared store. Implements `query.Engine`. It connects when it is used first."""
 
     def __init__(
         self,
@@ -83,10 +86,11 @@ class PostgresEngine:
         refusing: float | None = None,
         most: int = MOST_CONNECTIONS,
     ) -> None:
-        """Prepare a connection pool. Raises ConfigurationError if the driver is missing or the address is invalid.
+        """Prepare a pool of connections. Raises ConfigurationError if the driver is missing or the address is
+        invalid.
 
-        `waiting`: seconds to wait for a connection. `refusing`: seconds after a failed connection in which calls
-        fail at once.
+        `waiting` is the number of seconds to wait for a connection. For `refusing` seconds after a failed
+        connection, all calls fail at once.
         """
         check_installed()
         self.address = address
@@ -99,15 +103,16 @@ class PostgresEngine:
         self._away_until = 0.0
         self._ready = False
         driver = logging.getLogger("psycopg")
-        # psycopg itself sets this level. Another level was chosen by the user.
+        # psycopg itself sets this log level. If there is another level, the user chose it.
         if driver.level == logging.WARNING:
-            # psycopg warns of each failed try and lost connection, but callers already get one error with the
-            # reason.
+            # psycopg logs a warning for each failed try and each lost connection, but callers already get one error
+            # with the reason.
             driver.setLevel(logging.ERROR)
         self._pool = self._new_pool()
 
     def read(self, work: Callable[[Query], T]) -> T:
-        """Implement `Engine.read`. If an idle connection has died, this is detected here, and the next is tried."""
+        """Implement `Engine.read`. If an idle connection has died, this is detected here, and the next connection
+        is tried."""
         with self._explained("read"):
             for _ in range(self._most):
                 with self._connection() as connection:
@@ -120,7 +125,7 @@ class PostgresEngine:
                 return self._snapshot(connection, work)
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Implement `Engine.write`. Fails with `unanswered` if the result of the commit is unknown."""
+        """Implement `Engine.write`. It fails with `unanswered` if it is unknown whether the commit succeeded."""
         with self._explained("write to"), self._connection() as connection:
             for tries in range(MOST_TRIES):
                 try:
@@ -128,7 +133,7 @@ class PostgresEngine:
                 except _CONFLICTS:
                     if tries + 1 == MOST_TRIES:
                         raise
-                    # A random pause, so that the two transactions do not meet again.
+                    # The pause is random, so that the two transactions do not meet again.
                     time.sleep(random.uniform(0.0, 0.005 * 2 ** min(tries, 6)))
             raise AssertionError("a transaction ends by returning or raising")
 
@@ -151,7 +156,7 @@ class PostgresEngine:
         class Noting(PlainConnection):
             @classmethod
             def connect(cls, *args: Any, **named: Any) -> Any:
-                """Connect, and store the reason of a failure, because a pool only reports a timeout."""
+                """Connect, and store the reason if this fails, because a pool itself only reports a timeout."""
                 try:
                     connection = cast("Any", super()).connect(*args, **named)
                 except psycopg.Error as error:
@@ -184,8 +189,8 @@ class PostgresEngine:
             try:
                 ended = self._commit(connection)
             except psycopg.OperationalError as error:
-                # A server that shuts down reports this before closing the connection, whether or not the commit was
-                # made.
+                # A server that shuts down sends this error before it closes the connection, whether or not the
+                # commit was made.
                 if connection.closed or _is_away(error):
                     raise self._failed(explanation(self.address, "write to", error), "unanswered") from error
                 raise
@@ -243,8 +248,8 @@ def _kind(error: psycopg.Error) -> Failure:
 
 
 def _is_away(error: psycopg.Error) -> bool:
-    """Check whether a later retry may help: there is no connection, or the server stops, starts or is
-    overloaded."""
+    """Return whether trying again later may help, because there is no connection, or because the server stops,
+    starts or is overloaded."""
     lost = isinstance(error, psycopg.OperationalError) and error.sqlstate in _NO_CONNECTION
     return lost or isinstance(error, _AWAY)
 
@@ -273,7 +278,7 @@ class _PostgresQuery:
         return self._connection.execute(for_psycopg(sql), values or None).rowcount
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Implement `Query.each`. All statements are sent before waiting for the first answer."""
+        """Implement `Query.each`. All statements are sent before the first answer is awaited."""
         with self._connection.pipeline():
             sent = [
                 [self._connection.execute(for_psycopg(sql), values or None) for values in given]
@@ -305,7 +310,7 @@ class _PostgresQuery:
         try:
             new = self._connection.execute(_RECEIPT, (receipt,)).rowcount > 0
         except errors.LockNotAvailable as error:
-            # The caller must wait longer for its earlier try.
+            # The caller has to wait longer until its earlier try has ended.
             raise psycopg.OperationalError("an earlier try of this write is still under way") from error
         if forget:
             self._connection.execute(_FORGET, (list(forget),))
@@ -325,7 +330,7 @@ class _PostgresQuery:
 def for_psycopg(sql: str) -> bytes:
     """Convert SQL to psycopg's parameter style: `?` becomes `%s` and `:name` becomes `%(name)s`.
 
-    Text between quotes is not converted, and each percent sign is doubled.
+    Text between quotes is left as it is, and each percent sign is doubled.
     """
     return _TOKENS.sub(_token, sql).encode()
 

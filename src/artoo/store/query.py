@@ -22,16 +22,17 @@ Asked = tuple[str, Sequence[Values]]
 """A statement, and a list of parameter sets. It is executed once for each set."""
 
 Hold = Literal["wait", "skip"]
-"""Behaviour for a row locked by another transaction: wait for that transaction, or skip the row."""
+"""What to do with a row that another transaction has locked: wait for that transaction, or skip the row."""
 
 Dialect = Literal["sqlite", "postgresql"]
 
 Failure = Literal["away", "unanswered", "unready", "full", "stuck", "refused", "data", "other"]
-"""`away`: the store cannot be reached. `unanswered`: the same, and it is unknown whether the commit succeeded.
-`unready`: the store is not set up for this program. `full`: the disk is full. `stuck`: the operation failed this
-time. `refused`: the role lacks the right. `data`: this change cannot be stored."""
+"""The kinds of failure. `away` means that the store cannot be reached. `unanswered` means the same, and that it is
+unknown whether the commit succeeded. `unready` means that the store is not set up for this program. `full` means
+that the disk is full. `stuck` means that the operation failed this time. `refused` means that the role lacks the
+right. `data` means that this change cannot be stored."""
 Failed = Callable[[str, Failure], Exception]
-"""Creates a package's own exception from a message and the kind of failure."""
+"""A function that creates a package's own exception from a message and the kind of failure."""
 
 
 class Row(Protocol):
@@ -49,39 +50,43 @@ class Query(Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """Return the engine's SQL dialect, for the few statements that differ."""
+        """Return the SQL dialect of the engine. It is needed for the few statements that differ."""
         ...
 
     def all(self, sql: str, values: Values = ()) -> Sequence[Row]:
-        """Return every row. Bound the query with LIMIT."""
+        """Return every row. The number of rows should be bounded with LIMIT."""
         ...
 
     def run(self, sql: str, values: Values = ()) -> int:
-        """Execute one statement, and return how many rows it changed."""
+        """Execute one statement, and return the number of rows that it changed."""
         ...
 
     def each(self, *asked: Asked) -> list[list[Sequence[Row]]]:
-        """Execute every statement for each of its parameter sets, and return the rows. One network round trip."""
+        """Execute every statement once for each of its parameter sets, and return the rows. This takes one network
+        round trip."""
         ...
 
     def many(self, sql: str, values: Sequence[Values]) -> None:
-        """Execute one statement without result rows for many parameter sets."""
+        """Execute one statement, which returns no rows, for many parameter sets."""
         ...
 
     def holding(self, sql: str, hold: Hold) -> str:
-        """Return the query so that its rows stay locked against changes until this transaction ends."""
+        """Return the query in a form that locks its rows against changes until this transaction ends."""
         ...
 
     def alone(self, what: str) -> None:
-        """Wait until no other transaction holds the lock named `what`, and take it for this transaction."""
+        """Wait until no other transaction holds the lock with the name `what`, and take this lock until the
+        transaction ends."""
         ...
 
     def keep_out(self, tables: str) -> None:
-        """Lock these tables against all other writers until the transaction ends. Waits without a timeout."""
+        """Lock these tables against all other writers until the transaction ends. This method waits without a
+        timeout."""
         ...
 
     def first_time(self, receipt: UUID, forget: Sequence[UUID]) -> bool:
-        """Store a receipt in this transaction and delete others. False: it was committed before."""
+        """Store a receipt in this transaction, and delete the receipts in `forget`. Return False if the receipt
+        exists already, because the transaction was committed before."""
         ...
 
     def size(self, prefix: str) -> int:
@@ -89,19 +94,20 @@ class Query(Protocol):
         ...
 
     def problems(self) -> list[str]:
-        """Return defects of the database file, if there is one; a limited number of them."""
+        """Return defects of the database file if there is one. Their number is limited."""
         ...
 
 
 class Engine(Protocol):
-    """An open database. Blocking, and usable from any thread. It raises the exceptions that `Failed` creates.
+    """An open database. Its methods block and may be called from any thread. It raises the exceptions that `Failed`
+    creates.
 
-    `place` names the database for people.
+    `place` is the name of the database that users see.
     """
 
     @property
     def place(self) -> str:
-        """Return the name of the database for people."""
+        """Return the name of the database that users see."""
         ...
 
     def read(self, work: Callable[[Query], T]) -> T:
@@ -109,18 +115,20 @@ class Engine(Protocol):
         ...
 
     def write(self, work: Callable[[Query], T]) -> T:
-        """Run `work` in a transaction, durable when this returns. After a conflict, `work` may run again."""
+        """Run `work` in a transaction, which is durable when this method returns. After a conflict, `work` is run
+        again."""
         ...
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Delete receipts of writes whose outcome is known, and old receipts of killed processes. Never raises."""
+        """Delete the receipts of writes whose outcome is known, and old receipts of killed processes. Never
+        raises."""
         ...
 
     def close(self) -> None:
-        """Close all connections. Idempotent."""
+        """Close all connections. A second call has no effect."""
         ...
 
 
 def first(rows: Sequence[Row]) -> Row | None:
-    """Return the first row, or None."""
+    """Return the first row, or None if there is none."""
     return rows[0] if rows else None

@@ -1,7 +1,8 @@
 """Create, upgrade and check PostgreSQL tables by numbered SQL files in `migrations/`.
 
-A released step is never edited, so each change is a new step. The table `artoo_schema` records the applied steps
-with their hashes, so that a store made by a different program version with the same step numbers is detected.
+A released step is never edited. Each change of the tables is a new step. The table `artoo_schema` records the
+hashes of the applied steps. So it is noticed if a store was made by a different version of the program that has the
+same step numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _LOCK = 0x4152544F4F
-"""`ARTOO` in ASCII: the advisory lock held while a store is upgraded."""
+"""This is `ARTOO` in ASCII. It is the number of the advisory lock that is held while a store is upgraded."""
 
 _TABLE = f"""
 CREATE TABLE {SCHEMA}.artoo_schema (
@@ -39,7 +40,7 @@ CREATE TABLE {SCHEMA}.artoo_schema (
 
 @dataclass(frozen=True, slots=True)
 class SchemaStep:
-    """One SQL file. `version` is the number at the beginning of its name."""
+    """One SQL file of `migrations/`. `version` is the number at the beginning of its name."""
 
     version: int
     name: str
@@ -72,17 +73,17 @@ def version() -> int:
 
 
 def migrate(address: StoreAddress) -> tuple[str, ...]:
-    """Create or upgrade the store in one transaction, and grant the roles their rights. Returns the applied steps'
-    names.
+    """Create or upgrade the store in one transaction, and grant the roles their rights. Return the names of the
+    applied steps.
 
-    Only one program does this at a time. Blocks. Raises psycopg.Error, ConfigurationError.
+    Only one program can do this at a time. This function blocks. Raises psycopg.Error, ConfigurationError.
     """
     from artoo.store.pooled import without_limits
 
     with connect(address) as connection, connection.transaction(), without_limits(connection):
         connection.execute("SET LOCAL lock_timeout = 0")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        # The database's owner may have created the schema for a role that lacks this right.
+        # The owner of the database may have created the schema for a role that lacks this right.
         if not _there(connection, "SELECT FROM pg_namespace WHERE nspname = %s", SCHEMA):
             connection.execute(f"CREATE SCHEMA {SCHEMA}")
         if not _has_table(connection):
@@ -100,7 +101,7 @@ def migrate(address: StoreAddress) -> tuple[str, ...]:
 
 
 def check(connection: Connection, address: StoreAddress) -> None:
-    """Raise ConfigurationError unless the store's schema version is exactly that of this program."""
+    """Raise ConfigurationError unless the store has exactly the schema version of this program."""
     if not _has_table(connection):
         raise ConfigurationError(f"The store {address} is not set up yet: artoo store init {address}")
     if missing := _missing(connection, address):
@@ -111,7 +112,7 @@ def check(connection: Connection, address: StoreAddress) -> None:
 
 
 def _require_utf8(connection: Connection, address: StoreAddress) -> None:
-    """Raise ConfigurationError unless the database is in UTF-8, because another encoding lacks most characters."""
+    """Raise ConfigurationError unless the database uses UTF-8, because other encodings lack most characters."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise ConfigurationError(
@@ -121,8 +122,9 @@ def _require_utf8(connection: Connection, address: StoreAddress) -> None:
 
 
 def _missing(connection: Connection, address: StoreAddress) -> tuple[SchemaStep, ...]:
-    """Return the steps to apply. Raises ConfigurationError for a store of a newer or different artoo."""
-    # With the schema's name, so that a role without access gets a permission error, not a missing-table error.
+    """Return the steps to apply. Raises ConfigurationError if a newer or a different artoo made the store."""
+    # The schema's name is included, so that a role without access gets a permission error, and not an error about a
+    # missing table.
     query = f"SELECT version, name, sha256 FROM {SCHEMA}.artoo_schema ORDER BY version"
     rows = connection.execute(query.encode()).fetchall()
     known = {step.version: step for step in steps()}

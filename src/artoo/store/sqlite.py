@@ -1,7 +1,7 @@
 """The SQLite engine, with file schema, busy timeout, and advice for errors.
 
-The file uses write-ahead logging with full synchronisation, so a write is on disk when it returns, and killing a
-process during a write leaves the file unchanged. Readers never wait. Writers wait for each other.
+The file uses write-ahead logging with full synchronisation. So a write is on disk when it returns, and if a process
+is killed during a write, the file is unchanged. Readers never wait. Writers wait for each other.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from artoo.store.query import Asked, Dialect, Failed, Failure, Hold, Query, Row,
 T = TypeVar("T")
 
 BUSY_SECONDS = 10.0
-"""How long a writer waits for writers of other processes."""
+"""How long a writer waits for the writers of other processes."""
 _WAL_PAUSE = 0.02
 _HEADER = (
     "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),"
     " (SELECT count(*) FROM sqlite_schema)"
 )
-"""One statement, so that the state of a file is never read while another process is creating it."""
+"""This is one statement, so that the state of a file is never read while another process is creating it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The schema of a file: `name` for people, its application id (`application`), and its ordered steps.
+    """The schema of a file: the name that users see, the application id, and the steps in order.
 
-    A step is a list of statements, each ending with a semicolon at the end of a line. Never edit released steps.
+    A step is a list of statements. Each statement ends with a semicolon at the end of a line. Released steps are
+    never edited.
     """
 
     name: str
@@ -43,15 +44,15 @@ class Schema:
     steps: tuple[str, ...]
     if_damaged: str = "Move it away (a new one is made), or put a copy of it back."
     setting: str = ""
-    """Advice for people on a damaged file, and the name of the setting that gives the file's path."""
+    """Advice for the user if the file is damaged, and the name of the setting that gives the path of the file."""
 
 
 class SqliteEngine:
-    """The engine of a file. Implements `query.Engine`. The file is created or upgraded when it is opened."""
+    """The engine of a file (it implements `query.Engine`). The file is created or upgraded when it is opened."""
 
     def __init__(self, path: Path, schema: Schema, failed: Failed, *, busy_seconds: float = BUSY_SECONDS) -> None:
-        """Raises the exceptions of `failed`: damaged, of another program or a newer artoo, not writable, disk
-        full."""
+        """Open the file. Raises the exceptions of `failed` if the file is damaged, belongs to another program or to
+        a newer artoo, or is not writable, or if the disk is full."""
         self.path = path
         self.place = f"{schema.name} {path}"
         self._schema = schema
@@ -72,10 +73,11 @@ class SqliteEngine:
         return self._in_transaction("BEGIN IMMEDIATE", "write to", work)
 
     def forget(self, receipts: Sequence[UUID]) -> None:
-        """Implement `Engine.forget`. A file keeps no receipts."""
+        """Implement `Engine.forget`. There are no receipts in a file."""
 
     def close(self) -> None:
-        """Implement `Engine.close`. Closing the last connection merges the write-ahead log into the file."""
+        """Implement `Engine.close`. When the last connection is closed, the write-ahead log is merged into the
+        file."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -89,7 +91,7 @@ class SqliteEngine:
                 result = work(_SqliteQuery(connection))
                 connection.execute("COMMIT")
             finally:
-                # After some errors SQLite has rolled back already.
+                # After some errors SQLite has already rolled back.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             return result
@@ -120,7 +122,7 @@ class SqliteEngine:
             timeout=self._busy_seconds,
             isolation_level=None,
             cached_statements=256,
-            # One thread at a time uses it, but not always the same one.
+            # Only one thread at a time uses the connection, but it is not always the same thread.
             check_same_thread=False,
         )
         try:
@@ -128,7 +130,7 @@ class SqliteEngine:
             connection.create_function("now_us", 0, lambda: time.time_ns() // 1_000)
             connection.create_function("exact_sum", 2, _exact_sum, deterministic=True)
             ours = self._is_ours(connection)
-            # A restored copy may have another journal mode.
+            # A restored copy of the file may have another journal mode.
             self._use_wal(connection)
             if not ours:
                 self._upgrade(connection)
@@ -140,7 +142,8 @@ class SqliteEngine:
         return connection
 
     def _is_ours(self, connection: sqlite3.Connection) -> bool:
-        """Check whether the file has the schema of this program. If False, the file must be created or upgraded."""
+        """Return whether the file has the schema of this program. If False, the file must be created or
+        upgraded."""
         application, version, tables = connection.execute(_HEADER).fetchone()
         newest = len(self._schema.steps)
         another = f"another file{self._schema.setting and f' in {self._schema.setting}'}"
@@ -153,8 +156,8 @@ class SqliteEngine:
         return version == newest
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Enable write-ahead logging permanently. SQLite does not wait for other processes here, so this
-        retries."""
+        """Switch the file to write-ahead logging permanently. SQLite does not wait for other processes here, so
+        this method tries again itself."""
         until = time.monotonic() + self._busy_seconds
         while True:
             try:
@@ -166,7 +169,7 @@ class SqliteEngine:
                 time.sleep(_WAL_PAUSE)
 
     def _upgrade(self, connection: sqlite3.Connection) -> None:
-        """Apply the missing steps in one transaction, unless another process has applied them meanwhile."""
+        """Apply the missing steps in one transaction, unless another process has applied them in the meantime."""
         connection.execute("BEGIN IMMEDIATE")
         try:
             if not self._is_ours(connection):
@@ -183,7 +186,8 @@ class SqliteEngine:
 
     @contextmanager
     def _explained(self, doing: str) -> Generator[None]:
-        """Convert SQLite and operating system errors to exceptions with advice for people."""
+        """Return a context that converts errors of SQLite and of the operating system to exceptions with advice for
+        the user."""
         try:
             yield
         except sqlite3.Error as error:
@@ -234,7 +238,7 @@ class _SqliteQuery:
         return True
 
     def size(self, prefix: str) -> int:
-        """Implement `Query.size`. Returns the size of the whole file."""
+        """Implement `Query.size`. The result is the size of the whole file."""
         (size,) = self._connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
         return int(size[0])
 

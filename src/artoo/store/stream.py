@@ -47,7 +47,8 @@ WITH RECURSIVE latest (task) AS (
 )
 SELECT task FROM latest WHERE task IS NOT NULL LIMIT %s
 """
-"""Task ids begin with the time. The query needs one index lookup per task, regardless of the number of pieces."""
+"""Task ids begin with the time. The query needs one index look-up for each task, however many pieces the task
+has."""
 
 _EXTENTS = b"""
 SELECT machine, file, max(end_byte) AS size, (now_us() - max(kept_us)) / 1000000.0 AS age
@@ -68,7 +69,7 @@ FROM audit_anchors WHERE machine <> %s ORDER BY machine, number DESC
 
 @dataclass(frozen=True, slots=True)
 class KeptAnchor:
-    """A line of a machine's anchors: its number and hash there, and its content about a chain."""
+    """A line of a machine's chain of anchors: its number and its hash, and what it says about a chain."""
 
     machine: str
     number: int
@@ -85,7 +86,7 @@ def seen(connection: Connection, machine: str, program: str) -> None:
 
 
 def sizes(connection: Connection, machine: str) -> dict[str, int]:
-    """Return how many bytes of each of this machine's files are stored."""
+    """Return the number of stored bytes of each of this machine's files."""
     query = b"SELECT file, max(end_byte) AS size FROM stream_pieces WHERE machine = %s GROUP BY file"
     return {str(row["file"]): int(row["size"]) for row in connection.execute(query, (machine,))}
 
@@ -93,8 +94,8 @@ def sizes(connection: Connection, machine: str) -> dict[str, int]:
 def put(connection: Connection, machine: str, file: str, start: int, content: bytes, task: str | None) -> int:
     """Store a piece of a file if it follows the stored pieces, and return the stored size of the file.
 
-    Several processes of a machine send the same files. A piece stored meanwhile by another process is not stored
-    again, and pieces never overlap or leave a gap.
+    Several processes of a machine send the same files. A piece that another process has stored in the meantime is
+    not stored again. Pieces never overlap, and there are no gaps between them.
     """
     given = {"machine": machine, "file": file, "start": start, "end": start + len(content)}
     if connection.execute(_PUT, {**given, "task": task, "content": content}).rowcount:
@@ -104,19 +105,19 @@ def put(connection: Connection, machine: str, file: str, start: int, content: by
 
 
 def forget(connection: Connection, machine: str, task: str) -> None:
-    """Delete this machine's pieces of a task's log. Copies fetched by other machines are not affected."""
+    """Delete this machine's pieces of a task's log. Copies that other machines have fetched are not affected."""
     connection.execute(b"DELETE FROM stream_pieces WHERE machine = %s AND task = %s", (machine, task))
 
 
 def tasks(connection: Connection, beginning: str, limit: int) -> list[tuple[str, str]]:
-    """Return (machine, task) of the tasks whose ids start with `beginning`."""
+    """Return the tasks whose ids begin with `beginning`, each as a pair of machine and task."""
     escaped = beginning.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     query = b"SELECT DISTINCT machine, task FROM stream_pieces WHERE task LIKE %s ORDER BY task, machine LIMIT %s"
     return [(str(row["machine"]), str(row["task"])) for row in connection.execute(query, (f"{escaped}%", limit))]
 
 
 def latest_tasks(connection: Connection, limit: int) -> list[str]:
-    """Return the most recently begun tasks of all machines, latest first."""
+    """Return the tasks of all machines that began last, latest first."""
     return [str(row["task"]) for row in connection.execute(_LATEST_TASKS, (limit,))]
 
 
@@ -131,7 +132,7 @@ class Extent:
 
 
 def extents(connection: Connection, task: str, but: str) -> list[Extent]:
-    """Return the files of a task on all machines except `but`."""
+    """Return the files of a task on all machines except the machine `but`."""
     return [
         Extent(str(row["machine"]), str(row["file"]), int(row["size"]), float(row["age"]))
         for row in connection.execute(_EXTENTS, (task, but))
@@ -139,7 +140,8 @@ def extents(connection: Connection, task: str, but: str) -> list[Extent]:
 
 
 def part(connection: Connection, machine: str, file: str, start: int, end: int) -> bytes:
-    """Return the bytes of a file from `start` up to `end`, or up to its end if that is earlier."""
+    """Return the bytes of a file from `start` to `end`. If the file ends earlier, return the bytes up to its
+    end."""
     found = [
         bytes(row["content"])[max(0, start - int(row["start_byte"])) : end - int(row["start_byte"])]
         for row in connection.execute(_FROM, (machine, file, start, end))
@@ -148,7 +150,7 @@ def part(connection: Connection, machine: str, file: str, start: int, end: int) 
 
 
 def files(connection: Connection, machine: str, *, task: str | None) -> list[str]:
-    """Return the files of one task, or (`task` None) all files that belong to no task."""
+    """Return the files of one task. If `task` is None, return all files that belong to no task."""
     query = (
         b"SELECT DISTINCT file FROM stream_pieces WHERE machine = %s AND task IS NOT DISTINCT FROM %s ORDER BY file"
     )
@@ -156,7 +158,7 @@ def files(connection: Connection, machine: str, *, task: str | None) -> list[str
 
 
 def content(connection: Connection, machine: str, file: str) -> Iterator[bytes]:
-    """Yield the pieces of a file in order, up to the first gap."""
+    """Return an iterator over the pieces of a file in order, which ends at the first gap."""
     at = 0
     query = b"SELECT end_byte, content FROM stream_pieces WHERE machine = %s AND file = %s AND start_byte = %s"
     while (row := connection.execute(query, (machine, file, at)).fetchone()) is not None:
@@ -165,14 +167,14 @@ def content(connection: Connection, machine: str, file: str) -> Iterator[bytes]:
 
 
 def add_anchors(connection: Connection, anchors: Sequence[KeptAnchor]) -> None:
-    """Store lines of a machine's anchors. Lines already stored are not changed."""
+    """Store lines of a machine's anchors. Lines that are already stored are not changed."""
     for each in anchors:
         given = (each.machine, each.number, each.hash, each.chain, each.event, each.count, each.head)
         connection.execute(_ANCHOR, given)
 
 
 def anchors_kept(connection: Connection, machine: str) -> int:
-    """Return the number of the last stored line of a machine's anchors."""
+    """Return the number of the last line of a machine's anchors that is stored."""
     row = connection.execute(
         b"SELECT coalesce(max(number), 0) AS number FROM audit_anchors WHERE machine = %s", (machine,)
     ).fetchone()
@@ -190,7 +192,7 @@ def latest_of_others(connection: Connection, machine: str) -> list[KeptAnchor]:
 
 
 def add_witness(connection: Connection, witness: str, chain: str, seen_anchor: KeptAnchor) -> None:
-    """Record that `witness` has recorded another machine's anchor in its own chain `chain`."""
+    """Record that the machine `witness` has recorded an anchor of another machine in its own chain `chain`."""
     connection.execute(_WITNESS, (witness, seen_anchor.machine, seen_anchor.number, seen_anchor.hash, chain))
 
 

@@ -1,7 +1,7 @@
 """The names of spans, attributes and metrics by OpenTelemetry's GenAI conventions, and histogram boundaries.
 
-The conventions are developed in their own repository (semantic-conventions-genai); these are its names as of
-November 2026. Names that are not in the conventions begin with `artoo.`.
+The conventions are developed in their own repository (semantic-conventions-genai). The names here are those of
+November 2026. Names that do not belong to the conventions begin with `artoo.`.
 """
 
 from __future__ import annotations
@@ -79,5 +79,5 @@ TASK_MONEY = "artoo.task.money"
 
 TOKEN_BUCKETS = tuple(4**power for power in range(14))
 CALL_BUCKETS = tuple(round(0.01 * 2**power, 2) for power in range(14))
-# Bucket limits of the histogram of tasks. The limits for tokens and calls (above) are those of the conventions.
+# The bucket limits of the histogram of tasks. The limits for tokens and calls above are those of the conventions.
 WORKFLOW_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200)

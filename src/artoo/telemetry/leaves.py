@@ -19,17 +19,18 @@ from artoo.telemetry.peers import Peer, Peers
 Attributes = dict[str, str | bool | int | float]
 
 EXECUTOR = Role.EXECUTOR.value
-# The name of the single memory store of an artoo home.
+# The name of the memory store. An artoo home has only one.
 STORE = "shared"
-# The `error.type` of an error that has no name in the conventions.
+# The `error.type` of an error for which the conventions have no name.
 OTHER = "_OTHER"
-# Most characters of one text in a span; the task log has the whole text.
+# Maximum number of characters of one text in a span. The task log has the whole text.
 LONGEST = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """One ended operation. `error` is the error's type, None on success. `tokens` are summed in the task's span."""
+    """One operation that has ended. `error` is the type of the error, or None after a success. `tokens` are added
+    up in the span of the task."""
 
     name: str
     attributes: Attributes
@@ -41,7 +42,8 @@ class Leaf:
 
 
 def error_type(call: ModelCalled) -> str:
-    """Return the HTTP status of a refusal, the name of a spent budget, or the kind of failure in the record."""
+    """Return the type of the error in the record: the HTTP status of a refusal, the name of a spent budget, or the
+    kind of failure."""
     failure = call.failure
     if failure is None:
         return OTHER
@@ -51,17 +53,17 @@ def error_type(call: ModelCalled) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text, cut to the length that fits a span."""
+    """Return a text, cut to the length that a span may have."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def message(role: str, text: str, **more: str) -> str:
-    """Return a list of one message in the conventions' JSON."""
+    """Return a list with one message in the JSON of the conventions."""
     return _json([{"role": role, "parts": [_part(text)], **more}])
 
 
 def answer(text: str) -> str:
-    """Return a list of one answer of a model in the conventions' JSON."""
+    """Return a list with one answer of a model in the JSON of the conventions."""
     return message("assistant", text, finish_reason="stop")
 
 
@@ -74,7 +76,7 @@ def _json(value: object) -> str:
 
 
 def leaf_of(envelope: Envelope, peers: Peers, *, content: bool) -> Leaf | None:
-    """Return the operation that a message records, or None."""
+    """Return the operation that a message records. Return None if it records no operation."""
     match envelope.payload:
         case ModelCalled() as call:
             return _model_call(call, peers.get(call.tier, Peer()), content=content)
@@ -90,7 +92,7 @@ def leaf_of(envelope: Envelope, peers: Peers, *, content: bool) -> Leaf | None:
 
 
 def event_of(envelope: Envelope, *, content: bool) -> tuple[str, Attributes]:
-    """Return a verdict (an evaluation result, in the conventions) or a correction as a span event."""
+    """Return a verdict or a correction as a span event. In the conventions, a verdict is an evaluation result."""
     match envelope.payload:
         case CriterionJudged() as judged:
             verdict = judged.verdict

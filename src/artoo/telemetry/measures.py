@@ -17,12 +17,13 @@ from artoo.telemetry import conventions as c
 from artoo.telemetry.leaves import error_type
 from artoo.telemetry.peers import Peer, Peers
 
-# Most tasks whose start is stored. The duration of an older task is read from its result.
+# Maximum number of tasks whose start is stored. The duration of an older task is taken from its result.
 MOST_TASKS = 1_024
 
 
 class Measures:
-    """The instruments of one meter. Their attributes have few values, so they contain no ids and no texts."""
+    """The instruments of one meter. Their attributes contain no ids and no texts, because an attribute must have
+    few different values."""
 
     def __init__(self, meter: Meter, peers: Peers) -> None:
         def histogram(name: str, unit: str, description: str, bounds: Sequence[float]) -> Histogram:
@@ -38,7 +39,7 @@ class Measures:
         self._money = meter.create_counter(c.TASK_MONEY, "1", "Cost of priced model calls.")
 
     def hear(self, envelope: Envelope) -> None:
-        """Update the measurements with one message. Most kinds are ignored."""
+        """Update the measurements according to one message. Most kinds of messages are ignored."""
         match envelope.payload:
             case UserRequest():
                 self._began[envelope.task_id] = envelope.at

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from artoo.telemetry import conventions as c
 
-# Suffixes of host names, with the well-known values of `gen_ai.provider.name`.
+# Endings of host names, with the well-known values of `gen_ai.provider.name` for them.
 _PROVIDERS = (
     ("openai.azure.com", "azure.ai.openai"),
     ("openai.com", "openai"),
@@ -26,16 +26,17 @@ _PROVIDERS = (
     ("x.ai", "x_ai"),
 )
 
-# Provider name of every other server with an API like OpenAI's.
+# The provider name of every other server whose API is like OpenAI's.
 COMPATIBLE = "openai_compatible"
 
-# Provider name of the model in this process.
+# The provider name of the model that runs in this process.
 EMBEDDED = "llama.cpp"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A requested model and its server; unknown values are empty. `local`: the model runs in this process."""
+    """A model and its server, as they were requested. Unknown values are empty. `local` is true if the model runs
+    in this process."""
 
     provider: str = COMPATIBLE
     model: str = ""
@@ -44,7 +45,7 @@ class Peer:
     local: bool = False
 
     def attributes(self) -> dict[str, str | int]:
-        """Return the attributes that a call's span shares with its measurements."""
+        """Return the attributes that the span of a call and its measurements have in common."""
         found: dict[str, str | int] = {c.OPERATION: c.CHAT, c.PROVIDER: self.provider}
         if self.model:
             found[c.REQUEST_MODEL] = self.model

@@ -1,6 +1,6 @@
 """Set up exporters, tracer and meter of OpenTelemetry's SDK, with a closing timeout.
 
-The SDK itself reads the other variables from the environment (headers, sampling, batches, resource).
+The SDK itself reads the other variables of the environment (for headers, sampling, batches and the resource).
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ from opentelemetry.trace import Tracer
 from artoo.telemetry.settings import TelemetrySettings
 
 SCOPE = "artoo"
-# Longest wait for a collector at the end. Spans that are not sent by then are lost.
+# Maximum wait for a collector at the end. Spans that have not been sent by then are lost.
 CLOSE_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Providers:
-    """A tracer and a meter, and the functions that shut them down. Each is None if its signal has no exporter."""
+    """A tracer, a meter, and the functions that shut them down. The tracer or the meter is None if its signal has
+    no exporter."""
 
     tracer: Tracer | None
     meter: Meter | None
     shutdowns: tuple[Callable[[], None], ...] = ()
 
     async def close_within(self, seconds: float) -> bool:
-        """Send the queued data of all signals in parallel and shut down; return False after a timeout.
+        """Send the queued data of all signals in parallel, and shut down. Return False after a timeout.
 
         Daemon threads do this, so that neither the event loop nor the process waits for a hanging exporter."""
         loop, closed = asyncio.get_running_loop(), asyncio.Semaphore(0)
 
         def close(shutdown: Callable[[], None]) -> None:
             shutdown()
-            with suppress(RuntimeError):  # the event loop has been closed meanwhile
+            with suppress(RuntimeError):  # In this case the event loop has been closed in the meantime.
                 loop.call_soon_threadsafe(closed.release)
 
         for shutdown in self.shutdowns:
@@ -59,7 +60,8 @@ class Providers:
 
 
 def open_providers(settings: TelemetrySettings) -> Providers:
-    """Start exporters in the SDK's own threads, with bounded queues. Raises ImportError for a missing package."""
+    """Start the exporters in threads of the SDK, with bounded queues. Raises ImportError if a package is
+    missing."""
     resource = Resource.create({"service.name": SCOPE} if not _named() else {})
     tracing = _tracing(settings, resource) if settings.traces.names else None
     metering = _metering(settings, resource) if settings.metrics.names else None
@@ -77,7 +79,7 @@ def open_providers(settings: TelemetrySettings) -> Providers:
 
 
 def _named() -> bool:
-    """True if the environment names the service."""
+    """Return whether the environment names the service."""
     return not str(Resource.create().attributes.get("service.name", "unknown_service")).startswith(
         "unknown_service"
     )

@@ -1,6 +1,6 @@
 """Read the `OTEL_*` variables that enable traces, metrics and content capture.
 
-Telemetry is enabled only by a variable that names an exporter. Without such variables it costs nothing.
+Telemetry is only enabled by a variable that names an exporter. Without such variables it costs nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 @dataclass(frozen=True, slots=True)
 class Exporters:
-    """The exporters of one signal: `otlp`, `console`, or both. If `endpoint` is None, OpenTelemetry's default is
-    used."""
+    """The exporters of one signal: `otlp`, `console`, or both. If `endpoint` is None, the default of OpenTelemetry
+    is used."""
 
     names: tuple[str, ...] = ()
     endpoint: str | None = None
@@ -31,9 +31,10 @@ class Exporters:
 
 @dataclass(frozen=True, slots=True)
 class TelemetrySettings:
-    """The signals to send.
+    """The signals to send, and how.
 
-    `content`: prompts, answers and outputs are sent too. `hints` says which variables are ignored, and why."""
+    If `content` is true, prompts, answers and outputs are sent too. `hints` says which variables are ignored, and
+    why."""
 
     traces: Exporters
     metrics: Exporters
@@ -42,12 +43,13 @@ class TelemetrySettings:
 
     @property
     def wanted(self) -> bool:
-        """True if there is at least one exporter."""
+        """Return whether there is at least one exporter."""
         return bool(self.traces.names or self.metrics.names)
 
 
 def telemetry_settings(environ: Mapping[str, str]) -> TelemetrySettings:
-    """Read the variables. Never raises: an unknown value disables its signal and adds a hint."""
+    """Read the variables, and return the settings. This function never raises: an unknown value disables its signal
+    and adds a hint."""
     if _value(environ, DISABLED).lower() == "true":
         return TelemetrySettings(Exporters(), Exporters())
     hints: list[str] = []

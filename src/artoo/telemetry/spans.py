@@ -1,6 +1,7 @@
 """Build the tree of spans (task, round, subtask, call) from the stream.
 
-Times are those of the messages. A call's record is published when the call ends and contains its duration.
+The times of spans are those of the messages. The record of a call is published when the call ends, and contains its
+duration.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from artoo.telemetry import leaves
 from artoo.telemetry.leaves import OTHER, Attributes, Leaf, answer, message, shortened
 from artoo.telemetry.peers import Peers
 
-# Most tasks with open spans. If there is one more, the spans of the oldest task are ended.
+# Maximum number of tasks with open spans. If there is one more, the spans of the oldest task are ended.
 MOST_TASKS = 256
-# Ended tasks whose ids are stored, so that a late message does not open their spans again.
+# Number of ended tasks whose ids are stored, so that a late message does not open their spans again.
 MOST_ENDED = 1_024
 
 WORKFLOW = "artoo"
@@ -40,7 +41,8 @@ def nanoseconds(at: datetime) -> int:
 
 @dataclass(slots=True)
 class _TaskSpans:
-    """The open spans of one task. Contexts of ended subtasks are retained as parents of late calls."""
+    """The open spans of one task. The contexts of ended subtasks are kept, because they are the parents of late
+    calls."""
 
     root: Span
     began: int
@@ -52,13 +54,13 @@ class _TaskSpans:
     tokens: dict[str, int] = field(default_factory=dict[str, int])
 
     def parent(self, subtask_id: str | None) -> Context:
-        """Return the parent context of a call of this subtask, or of a call without a subtask."""
+        """Return the parent context for a call of this subtask, or for a call that belongs to no subtask."""
         return self.contexts.get(subtask_id or "") or self.round_context or self.context
 
 
 class SpanTree:
-    """The spans of all tasks, built by `tracer`. With `content` they include texts of prompts, answers and
-    tools."""
+    """The spans of all tasks, which are made by `tracer`. If `content` is true, they include the texts of prompts,
+    answers and tools."""
 
     def __init__(self, tracer: Tracer, peers: Peers, *, content: bool = False) -> None:
         self._tracer = tracer
@@ -73,7 +75,7 @@ class SpanTree:
         return len(self._tasks)
 
     def hear(self, envelope: Envelope) -> None:
-        """Update the spans with one message. Kinds that are no part of a trace are ignored."""
+        """Update the spans according to one message. Kinds of messages that are not part of a trace are ignored."""
         leaf = leaves.leaf_of(envelope, self._peers, content=self._content)
         if not envelope.task_id:
             if leaf is not None:
@@ -88,7 +90,7 @@ class SpanTree:
             self._follow(task, envelope)
 
     def close(self) -> None:
-        """End the spans that are still open, marked as incomplete. Idempotent."""
+        """End the spans that are still open, and mark them as incomplete. A second call has no effect."""
         while self._tasks:
             self._end_oldest()
 
@@ -141,9 +143,10 @@ class SpanTree:
         return task
 
     def _open_round(self, task: _TaskSpans, at: int, number: int) -> None:
-        """Open a round at its directive (the first round at the task's start), or only update its number.
+        """Open a round at its directive, and the first round at the start of the task. If the round is open
+        already, only update its number.
 
-        The round's manifest confirms the number."""
+        The manifest of the round confirms the number."""
         if task.round is None:
             task.round = self._start("round", task.context, at, {c.ROUND: number})
             task.round_context = set_span_in_context(task.round, task.context)
@@ -197,7 +200,7 @@ class SpanTree:
         self._remember(envelope.task_id)
 
     def _end_oldest(self) -> None:
-        """End the spans of the oldest task, marked as incomplete."""
+        """End the spans of the oldest task, and mark them as incomplete."""
         task_id, task = self._tasks.popitem(last=False)
         task.root.set_attribute(c.INCOMPLETE, True)
         _end_below(task, None, OTHER)
@@ -248,7 +251,8 @@ def _close_subtask(task: _TaskSpans, at: int, outcome: SubTaskOutcome) -> None:
 
 
 def _end_below(task: _TaskSpans, at: int | None, why: str) -> None:
-    """End the open spans of a task: subtasks that a halt interrupted, and a round without a decision."""
+    """End the spans of a task that are open below the task's own span: subtasks that a halt interrupted, and a
+    round without a decision."""
     for span in (*task.subtasks.values(), *((task.round,) if task.round is not None else ())):
         span.set_attributes({c.INCOMPLETE: True, c.ERROR_TYPE: why})
         span.set_status(Status(StatusCode.ERROR, why))

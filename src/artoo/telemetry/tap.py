@@ -18,19 +18,21 @@ from artoo.telemetry.spans import SpanTree
 
 logger = logging.getLogger(__name__)
 
-# Most queued messages. Further messages are dropped, and their number is published on the stream.
+# Maximum number of queued messages. Further messages are dropped, and the number of dropped messages is published
+# on the stream.
 CAPACITY = 16_384
 
 _KINDS = frozenset(ROUTES) - TRANSIENT
 
-# Messages that are processed in one turn of the event loop, so that a burst does not delay the roles.
+# Number of messages that are processed in one turn of the event loop. It is limited, so that a burst does not delay
+# the roles.
 SLICE = 64
 
 
 class Telemetry:
     """A watcher that builds spans and measurements from the stream.
 
-    Start `run` in a task group, and end it with `finish` and `close`."""
+    Start `run` in a task group. To end it, call `finish` and then `close`."""
 
     def __init__(self, bus: Bus, providers: Providers, peers: Peers, *, content: bool = False) -> None:
         self._providers = providers
@@ -42,7 +44,7 @@ class Telemetry:
         self._failures = 0
 
     async def run(self) -> None:
-        """Process messages until `finish`. Errors never leave this method; the first error is logged."""
+        """Process messages until `finish`. Errors never leave this method. The first error is logged."""
         heard = 0
         async for envelope in self._subscription:
             self._hear(envelope)
@@ -51,11 +53,12 @@ class Telemetry:
                 await asyncio.sleep(0)
 
     def finish(self) -> None:
-        """Stop watching. `run` ends after the queued messages. Idempotent."""
+        """Stop watching. `run` ends after the queued messages were processed. A second call has no effect."""
         self._subscription.close()
 
     async def close(self) -> None:
-        """End open spans and send the queued data, for at most `CLOSE_SECONDS`. Call it after `run` has ended."""
+        """End the open spans and send the queued data. This takes at most `CLOSE_SECONDS`. Call it after `run` has
+        ended."""
         if self._spans is not None:
             self._spans.close()
         if self._failures > 1:
@@ -70,7 +73,7 @@ class Telemetry:
         for hear in self._listeners:
             try:
                 hear(envelope)
-            except Exception:  # an error of an exporter or sampler must not reach the task
+            except Exception:  # An error of an exporter or a sampler must not reach the task.
                 self._failures += 1
                 if self._failures == 1:
                     logger.exception("telemetry failed on %s %s", envelope.kind, envelope.id)

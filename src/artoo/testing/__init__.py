@@ -3,9 +3,9 @@
     async with ScriptedServer({"Plan": [plan], "ExecutorStep": [step, too_many_requests(1), answer]}) as server:
         ...  # point OPENAI_BASE_URL at server.base_url
 
-A script names contracts (`Plan`, `ExecutorStep`, …) and gives each a queue of replies: values, dicts, raw texts,
-or one of the faults below; or a callable that receives each request. Unused entries and requests without a script
-are errors at the end.
+A script names contracts (`Plan`, `ExecutorStep`, …) and gives each of them a queue of replies. A reply is a value,
+a dict, a raw text, or one of the faults below. Instead of a queue there may be a callable that receives each
+request. At the end, unused entries and requests without a script are errors.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ __all__ = [
 
 @contextmanager
 def forbid_real_models(*, allow: bool = False) -> Generator[None]:
-    """Make real transports raise ConfigurationError in this block; scripted ones work. `allow` permits them
-    again."""
+    """Return a context in which real transports raise ConfigurationError, while scripted ones work. If `allow` is
+    true, real transports are permitted again."""
     before = guard.forbid(not allow)
     try:
         yield

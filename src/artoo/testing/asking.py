@@ -10,7 +10,7 @@ from artoo.ports.confirm import Confirm, answer_of
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """An implementation of `ports.confirm.Questions` by a function `confirm`."""
+    """An implementation of `ports.confirm.Questions` that asks a function `confirm`."""
 
     confirm: Confirm
 

@@ -10,11 +10,11 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FakeClock:
-    """The fake implementation of `artoo.ports.clock.Clock`.
+    """An implementation of `artoo.ports.clock.Clock` for tests.
 
-    `advance` moves time and wakes the sleepers that are due, in order. With `auto_advance`, a sleep moves time
-    itself and returns at the next turn of the event loop: for code that only waits for itself, such as retries.
-    `slept` lists the durations of all requested sleeps, in seconds.
+    `advance` moves the time forward and wakes the sleepers that are due, in order. With `auto_advance`, a sleep
+    itself moves the time and returns at the next turn of the event loop. This is for code that only waits for
+    itself, such as retries. `slept` contains the durations of all requested sleeps, in seconds.
     """
 
     def __init__(self, start: datetime = _START, *, auto_advance: bool = False) -> None:
@@ -27,7 +27,7 @@ class FakeClock:
         self.slept: list[float] = []
 
     def now(self) -> datetime:
-        """Return the start time plus the passed time plus all jumps."""
+        """Return the start time plus the time that has passed plus all jumps."""
         return self._start + timedelta(seconds=self._elapsed + self._moved)
 
     def monotonic(self) -> float:
@@ -39,7 +39,7 @@ class FakeClock:
         self.slept.append(seconds)
         if self._auto_advance:
             self._elapsed += max(0.0, seconds)
-        # Yield to the event loop once, even for a sleep of 0 s, like asyncio's own sleep.
+        # Like asyncio's own sleep, yield to the event loop once, even for a sleep of 0 s.
         if self._auto_advance or seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -50,7 +50,7 @@ class FakeClock:
         await waiting
 
     def advance(self, seconds: float) -> None:
-        """Move time forward. Woken sleepers run at the next `await` of the test."""
+        """Move the time forward. The sleepers that it wakes run at the next `await` of the test."""
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds:g} s; advance by 0 or more")
         end = self._elapsed + seconds
@@ -61,17 +61,17 @@ class FakeClock:
         self._elapsed = end
 
     def jump(self, seconds: float) -> None:
-        """Set the wall clock forward or back. No time passes: no sleeper wakes, and `monotonic` stays."""
+        """Set the wall clock forward or back. No time passes: no sleeper wakes, and `monotonic` does not change."""
         self._moved += seconds
 
     def until_next(self) -> float | None:
-        """Return the seconds until the first sleeper is due; None without sleepers."""
+        """Return the seconds until the first sleeper is due. Return None if there are no sleepers."""
         due = [at for at, _, waiting in self._sleepers if not waiting.done()]
         return max(0.0, min(due) - self._elapsed) if due else None
 
     @property
     def sleepers(self) -> int:
-        """Return the number of present sleepers."""
+        """Return the present number of sleepers."""
         return sum(not waiting.done() for _, _, waiting in self._sleepers)
 
     async def wait_for_sleepers(self, count: int = 1) -> None:

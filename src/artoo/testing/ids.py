@@ -6,7 +6,8 @@ from itertools import count
 
 
 class SequentialIds:
-    """The fake implementation of `artoo.ports.ids.Ids`: UUIDv7 form, counting from 1, sorted by creation."""
+    """An implementation of `artoo.ports.ids.Ids` for tests. The ids have the form of a UUIDv7, count from 1, and
+    sort by creation."""
 
     def __init__(self) -> None:
         self._count = count(1)

@@ -14,7 +14,8 @@ Value = BaseModel | Mapping[str, object]
 
 
 class Ending(StrEnum):
-    """The way in which the server sends the reply: whole, cut in the middle, or not at all (after `delay`)."""
+    """How the server sends the reply: the whole reply, a part of it that is cut in the middle, or nothing (after
+    `delay`)."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -23,8 +24,8 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One scripted answer. `message` replaces the whole assistant message; `error` is the text of an error
-    status, `code` is the error's code ("" means the status).
+    """One answer in a script. `message` replaces the whole message of the assistant. `error` is the text of an
+    error status, and `code` is the code of the error. If `code` is "", the status is used.
 
     `delay` is in seconds of real time.
     """
@@ -42,7 +43,7 @@ class Reply:
 
 
 Scripted = Reply | Value | str
-"""A script's entry: a value (sent as JSON), a raw text, or a Reply."""
+"""An entry of a script: a value that is sent as JSON, a raw text, or a Reply."""
 
 
 def as_reply(entry: Scripted) -> Reply:
@@ -51,7 +52,7 @@ def as_reply(entry: Scripted) -> Reply:
 
 
 def as_text(value: Value | str) -> str:
-    """Return a value as the JSON text that a well-behaved model would write."""
+    """Return a value as the JSON text that a model without faults would write."""
     if isinstance(value, str):
         return value
     if isinstance(value, BaseModel):
@@ -71,12 +72,12 @@ def fenced(value: Value | str, info: str = "json") -> Reply:
 
 
 def thinking(value: Value | str, thought: str = 'maybe {"no": 1}?', *, closed: bool = True) -> Reply:
-    """Return the answer after thoughts in a `<think>` tag, which is not closed if `closed` is false."""
+    """Return the answer after thoughts in a `<think>` tag. If `closed` is false, the tag is not closed."""
     return Reply(text=f"<think>\n{thought}\n{'</think>' if closed else ''}\n{as_text(value)}")
 
 
 def prose(value: Value | str) -> Reply:
-    """Return the JSON with chatty text before and after it."""
+    """Return the JSON with ordinary sentences before and after it."""
     return Reply(text=f"Sure! Here is your answer:\n{as_text(value)}\nLet me know {{if}} anything is missing.")
 
 
@@ -87,7 +88,7 @@ def cut(value: Value | str) -> Reply:
 
 
 def wrong_types(value: Value) -> Reply:
-    """Return an answer whose fields all have a wrong type (a nested object)."""
+    """Return an answer in which all fields have a wrong type (a nested object)."""
     fields = cast(dict[str, object], json.loads(as_text(value)))
     return Reply(text=json.dumps({name: {"wrong": {"type": True}} for name in fields}))
 
@@ -119,18 +120,19 @@ def refusal(text: str = "I cannot help with that.") -> Reply:
 
 
 def with_body(header: Value, body: str, info: str = "bash") -> Reply:
-    """Return a JSON header, then the body in a fenced block. A final line end of the body is not doubled."""
+    """Return a JSON header, then the body in a fenced block. If the body ends with a line end, this line end is not
+    doubled."""
     lines = body.removesuffix("\n")
     return Reply(text=f"{as_text(header)}\n```{info}\n{lines}\n```")
 
 
 def too_many_requests(retry_after: str | int = 1) -> Reply:
-    """Return HTTP 429; `retry_after` in seconds or as an HTTP date."""
+    """Return HTTP 429. `retry_after` is a number of seconds or an HTTP date."""
     return Reply(status=429, error="rate limit reached", headers={"Retry-After": str(retry_after)})
 
 
 def server_error(status: int = 500, error: str = "internal error") -> Reply:
-    """Return an HTTP error, by default the server's own."""
+    """Return an HTTP error. By default, it is the server's own error."""
     return Reply(status=status, error=error)
 
 

@@ -25,10 +25,11 @@ class ScriptError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request to the scripted model. `wire` is the method of requesting structure; `number` counts from 1.
+    """One request that the scripted model received. `wire` is the method by which the request asks for structure,
+    and `number` counts the requests from 1.
 
-    `wire` is `native` if tools were offered. `user` is all text of the user's side, including results of tools.
-    `images` are the data URLs of the shown images."""
+    `wire` is `native` if tools were offered. `user` is the whole text of the user's side, which includes the
+    results of tools. `images` contains the data URLs of the images that are shown."""
 
     contract: str
     system: str
@@ -40,7 +41,7 @@ class Asked:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """Return all messages of the request, to inspect a repair."""
+        """Return all messages of the request, so that a test can inspect a repair."""
         return cast(list[dict[str, str]], self.body.get("messages", []))
 
 
@@ -50,12 +51,12 @@ Script = Mapping[str, Entry] | Answering
 
 
 class ScriptPlayer:
-    """A player of a script that records all requests.
+    """Plays a script and records all requests.
 
-    `script`: for each contract a queue of entries, or one callable for each request (or for all). A single entry
-    instead of a list is a queue of one entry. `refuse` names response formats that this server pretends not to
-    know (`json_schema`, `forced_tool`, `json_object`), or `native`: it refuses tools. Refused requests use no
-    entry.
+    `script` gives a queue of entries for each contract, or a callable for each request of this contract. It may
+    also be one callable for all requests. A single entry in place of a list is a queue with one entry. `refuse`
+    names the response formats that this server pretends not to know (`json_schema`, `forced_tool`, `json_object`).
+    If it contains `native`, the server refuses tools. A refused request uses no entry.
     """
 
     def __init__(self, script: Script, *, refuse: Collection[str] = ()) -> None:
@@ -74,10 +75,11 @@ class ScriptPlayer:
         self.unscripted: list[Asked] = []
 
     def reply_to(self, body: Mapping[str, Json]) -> tuple[Reply, Mapping[str, object]]:
-        """Return the next reply, and the usage to report. A request without script gets HTTP 400 and is
-        recorded."""
+        """Return the next reply, and the usage that is reported with it. A request without a script gets HTTP 400,
+        and this is recorded."""
         asked = asked_in(body, len(self.requests) + 1)
-        # Refuse before using an entry, so that a client that asks again in another form uses only one entry.
+        # The request is refused before an entry is used. So a client that asks again in another form uses only one
+        # entry.
         if asked.wire in self._refuse:
             self.refused.append(asked)
             names = {"native": "tools", "forced_tool": "tool_choice"}
@@ -88,9 +90,10 @@ class ScriptPlayer:
         if entry is None:
             self.unscripted.append(asked)
             missing = f"the script has nothing (more) for {_shown(asked)}"
-            return Reply(status=400, error=missing, code="model_not_found"), {}  # so that no other form is tried
+            # This error prevents that another form is tried.
+            return Reply(status=400, error=missing, code="model_not_found"), {}
         reply = as_reply(entry)
-        # Steps become native calls if tools are offered, so that one script works for both dialects.
+        # If tools are offered, steps become native calls, so that one script works for both dialects.
         if asked.wire == "native":
             reply = natively(reply, body, asked.number)
         return reply, reply.usage if reply.usage is not None else self._usage(asked, reply)
@@ -100,7 +103,7 @@ class ScriptPlayer:
         return [asked for asked in self.requests if asked.contract == contract]
 
     def check_used_up(self) -> None:
-        """Raise ScriptError if there were requests without a script, or if entries are unused."""
+        """Raise ScriptError if there were requests without a script, or if entries were not used."""
         complaints = [f"asked without script: {_shown(asked)}" for asked in self.unscripted]
         complaints += [
             f"unused script: {len(queue)} for {name or 'requests without a contract'}, next {_short(queue[0])}"
@@ -126,7 +129,8 @@ class ScriptPlayer:
         return queue.popleft() if queue else None
 
     def _usage(self, asked: Asked, reply: Reply) -> Mapping[str, object]:
-        """Estimate the tokens. Cached tokens are those of the longest prefix that an earlier prompt shares."""
+        """Estimate the number of tokens. The cached tokens are those of the longest beginning that an earlier
+        prompt has in common with this one."""
         prompt = asked.system + "\0" + asked.user
         shared = max((_shared(prompt, earlier) for earlier in self._prompts), default=0)
         self._prompts.append(prompt)
@@ -140,10 +144,11 @@ class ScriptPlayer:
 
 
 def asked_in(body: Mapping[str, Json], number: int) -> Asked:
-    """Read a chat-completions body.
+    """Read the body of a chat-completions request.
 
-    The contract is the JSON schema's name, or else the name in the last line `contract: NAME` of the system
-    message. If the server accepts no system message, that line is in the first message of the user's side.
+    The contract is the name of the JSON schema. If there is none, it is the name in the last line `contract: NAME`
+    of the system message. If the server accepts no system message, that line is in the first message of the user's
+    side.
     """
     messages = cast(list[dict[str, Json]], body.get("messages") or [])
     system = "\n".join(_words(m.get("content")) for m in messages if m.get("role") == "system")
@@ -160,12 +165,12 @@ def asked_in(body: Mapping[str, Json], number: int) -> Asked:
 
 
 def _first_words(messages: Sequence[Mapping[str, Json]]) -> str:
-    """Return the first message of the user's side, because later ones contain text of tools and files."""
+    """Return only the first message of the user's side, because later ones contain text of tools and files."""
     return next((_words(each.get("content")) for each in messages if each.get("role") == "user"), "")
 
 
 def _words(content: Json) -> str:
-    """Return the text of a message, whose content is text or a list of parts with images."""
+    """Return the text of a message. Its content is a text, or a list of parts that may include images."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")
@@ -181,7 +186,7 @@ def _pictures(messages: Sequence[Mapping[str, Json]]) -> Iterator[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return the length of the common prefix, by binary search."""
+    """Return the length of the common beginning, which is found by binary search."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

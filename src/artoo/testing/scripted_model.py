@@ -26,8 +26,8 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class ScriptedTransport:
-    """A Transport whose server is a script. Bodies are converted to JSON, so values that HTTP cannot send fail
-    too."""
+    """A Transport that has a script in place of a server. Bodies are converted to JSON, so that values that HTTP
+    cannot send fail here too."""
 
     def __init__(self, player: ScriptPlayer, *, owned_by: str = "scripted", name: str = "scripted") -> None:
         self._player = player
@@ -47,11 +47,12 @@ class ScriptedTransport:
         path: str = "/chat/completions",
         on_event: OnEvent | None = None,
     ) -> TransportReply:
-        """Return the script's next reply, as a stream if the request asks for one."""
-        # Convert to JSON and back, so that a value that HTTP cannot send fails here too.
+        """Return the next reply of the script. It is a stream if the request asks for one."""
+        # The body is converted to JSON and back, so that a value that HTTP cannot send fails here too.
         sent = cast(dict[str, Json], orjson.loads(orjson.dumps(dict(body))))
         reply, usage = self._player.reply_to(sent)
-        # In one process, a broken connection and a stall look the same to the client: no answer before its timeout.
+        # In one process, a broken connection and a stall look the same to the client: there is no answer before its
+        # timeout.
         if reply.ending is not Ending.WHOLE or reply.delay >= timeout:
             raise ModelUnreachable(f"the script let this call fail ({reply.ending.value})", transient=True)
         if reply.delay:
@@ -67,19 +68,20 @@ class ScriptedTransport:
         return TransportReply(reply.status, headers, None, events=events)
 
     async def models(self, *, timeout: float) -> TransportReply:
-        """Return one model, owned by `owned_by`."""
+        """Return one model, whose owner is `owned_by`."""
         return TransportReply(200, {}, cast(Json, models_body(self._owned_by)))
 
     async def close(self) -> None:
-        """Return at once, because nothing is open."""
+        """Return at once, because nothing has to be closed."""
 
 
 class ScriptedModel:
-    """A Model for tests: the real client (parsing, repair, retries) with a script instead of a server.
+    """A Model for tests. It is the real client with its parsing, repair and retries, but with a script in place of
+    a server.
 
-    Use it in a `with` block, which at its end raises ScriptError for unused entries and unscripted calls. Without
-    the block it does not answer, unless `leftover` permits unused entries. `requests` are the requests that the
-    script received. Waits of retries take no time unless a `clock` is given.
+    Use it in a `with` block. At the end of the block, it raises ScriptError if there are unused entries or requests
+    without a script. Outside of the block it does not answer, unless `leftover` permits unused entries. `requests`
+    are the requests that the script received. The waits of retries take no time, unless a `clock` is given.
     """
 
     def __init__(
@@ -114,7 +116,7 @@ class ScriptedModel:
         return await self._model.known()
 
     async def close(self) -> None:
-        """Return at once, because nothing is open."""
+        """Return at once, because nothing has to be closed."""
 
     def _require_block(self) -> None:
         if not self._watched:
@@ -134,7 +136,8 @@ class ScriptedModel:
 
 
 def complain(player: ScriptPlayer, error: BaseException | None) -> None:
-    """Raise ScriptError at the end of a test; after another error, only add a note about unscripted requests."""
+    """Raise ScriptError at the end of a test. If another error was raised already, only add a note about requests
+    without a script to it."""
     if error is None:
         player.check_used_up()
     elif player.unscripted:
@@ -158,5 +161,5 @@ def reply_body(reply: Reply, usage: Mapping[str, object]) -> dict[str, object]:
 
 
 def models_body(owned_by: str) -> dict[str, object]:
-    """Return the JSON body of GET /models."""
+    """Return the JSON body of the answer to GET /models."""
     return {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": owned_by}]}

@@ -21,9 +21,10 @@ from artoo.testing.turns import chunks, is_streamed
 class ScriptedServer:
     """An OpenAI-compatible server on 127.0.0.1 that plays a script (described in ScriptPlayer).
 
-    Use it in an `async with` block, which at its end stops the server and raises ScriptError for unused entries
-    and unscripted calls. `owned_by` is the value in the answer to GET /models ("llamacpp" means llama.cpp). If
-    `api_key` is given, requests need it. `most_at_once` is the greatest number of concurrent requests.
+    Use it in an `async with` block. At the end of the block, it stops the server and raises ScriptError if there
+    are unused entries or requests without a script. `owned_by` is the value that GET /models returns ("llamacpp"
+    means llama.cpp). If `api_key` is given, requests must contain it. `most_at_once` is the largest number of
+    requests that were open at the same time.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        """Return the address to configure: `http://127.0.0.1:PORT/v1`."""
+        """Return the address that has to be configured: `http://127.0.0.1:PORT/v1`."""
         return self._base_url
 
     @property
@@ -65,7 +66,7 @@ class ScriptedServer:
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
         self._base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
-        # Tests forbid real endpoints, so this address is added to the permitted ones.
+        # Tests forbid real endpoints, so this address is added to those that are permitted.
         guard.admit(self._base_url)
         return self
 
@@ -114,7 +115,7 @@ class ScriptedServer:
     async def _stream(
         self, request: web.Request, events: list[dict[str, object]], reply: Reply
     ) -> web.StreamResponse:
-        """Send the events of a stream, or half of them and drop the connection."""
+        """Send the events of a stream. If the reply breaks off, send half of them and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **reply.headers})
         await response.prepare(request)
         broken = reply.ending is Ending.CUT
@@ -137,7 +138,8 @@ class ScriptedServer:
     async def _break_off(self, request: web.Request, body: bytes) -> web.StreamResponse:
         """Announce the length of the whole body, send half of it and drop the connection."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        # Announce one byte too many, so that the client waits for it and sees the connection drop.
+        # The announced length is one byte too long. So the client waits for this byte and sees that the connection
+        # is dropped.
         response.content_length = len(body) + 1
         if body:
             await response.prepare(request)

@@ -1,7 +1,7 @@
 """Send a scripted step as native tool calls, or as stream events.
 
-An entry of a script is one step of the executor in the text dialect. A request with `tools` gets it as native
-calls, so that one script works for both dialects.
+An entry of a script is one step of the executor in the text dialect. If a request has `tools`, it gets this step as
+native calls, so that one script works for both dialects.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _PIECES = 3
 
 
 def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
-    """Return the reply with a scripted step as native tool calls; other text and faults stay unchanged.
+    """Return the reply with a scripted step as native tool calls. Other texts and faults are returned unchanged.
 
-    `number` makes the ids of the calls unique.
+    `number` is used to make the ids of the calls unique.
     """
     if reply.text is None or reply.status != 200 or reply.finish != "stop":
         return reply
@@ -36,15 +36,15 @@ def natively(reply: Reply, body: Mapping[str, Json], number: int) -> Reply:
         turn = turn_of(reply.text, specs, f"call_{number}")
     except Unreadable:
         return reply
-    # Text without a call or an object is an answer or a fault, which a native client receives unchanged.
+    # Text without a call or an object is an answer or a fault, and a native client receives it unchanged.
     if not turn.calls and not objects_in(reply.text):
         return reply
     return replace(reply, text=None, message=_message(turn), finish="tool_calls" if turn.calls else "stop")
 
 
 def _specs(body: Mapping[str, Json]) -> Iterator[ToolSpec]:
-    """Return the offered tools. A fenced block in a script is the last required text argument that the step
-    omits."""
+    """Return the offered tools. A fenced block in a script becomes the last required text argument that the step
+    does not give."""
     tools = body.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         function = cast("dict[str, Json]", cast("dict[str, Json]", tool)["function"])
@@ -82,7 +82,7 @@ def _message(turn: ModelTurn) -> Mapping[str, object]:
 
 
 def chunks(body: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the stream events of a whole chat completion; usage comes last, without a choice."""
+    """Return the stream events of a whole chat completion. The usage comes last, in an event without a choice."""
     choice = cast("list[dict[str, object]]", body["choices"])[0]
     message = cast("dict[str, object]", choice["message"])
     frame = {"id": body["id"], "object": "chat.completion.chunk", "created": 0, "model": body["model"]}
@@ -115,5 +115,5 @@ def _pieces(text: str) -> list[str]:
 
 
 def is_streamed(reply: Reply, body: Mapping[str, Json]) -> bool:
-    """Check whether the client asked for a stream and the reply is one that can be streamed."""
+    """Return whether the client asked for a stream and the reply can be streamed."""
     return body.get("stream") is True and reply.status == 200 and reply.ending is not Ending.STALL
