@@ -12,9 +12,9 @@ from artoo.agents.board.reviews import Reviews
 from artoo.agents.board.rows import TaskClaim
 from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.foreign.foreign_tasks import Foreign, ForeignRequest
-from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.messages import MORE_ASKED, MOST_MESSAGES, ForeignMessage
 from artoo.agents.foreign.push_targets import MOST_DUE, MOST_TARGETS, ForeignPost, Target
+from artoo.agents.foreign.settings import Peer
 from artoo.contracts.agents import OPERATOR, BoardState, TaskMoved, TrustLevel
 from artoo.contracts.errors import ForeignRefused, QuotaSpent
 from artoo.testing.ids import SequentialIds

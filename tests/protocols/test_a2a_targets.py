@@ -16,8 +16,8 @@ from google.protobuf.json_format import MessageToJson
 from hosting import Place
 
 from artoo.agents.foreign.foreign_tasks import ForeignRequest, ForeignTask
-from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.push_targets import Target
+from artoo.agents.foreign.settings import Peer
 from artoo.contracts.agents import OPERATOR
 from artoo.protocols.a2a.following import Following
 from artoo.protocols.a2a.outward import permits_of

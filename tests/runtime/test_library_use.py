@@ -15,6 +15,7 @@ from artoo.contracts.envelope import Envelope
 from artoo.contracts.execution import CallStatus, ToolCalled
 from artoo.contracts.findings import StoppedAtEnd
 from artoo.contracts.solution import FinalResult
+from artoo.runtime.app.run_options import options_of_call
 from artoo.tasklog.file import TaskFile
 from artoo.tasklog.layout import task_directory, tasks_directory
 from artoo.tasklog.lock import is_running
@@ -272,6 +273,12 @@ class Stock:
 def in_stock(stock: Deps[Stock], item: str) -> int:
     """How many pieces of an item there are."""
     return stock.count + len(item)
+
+
+def test_an_unknown_option_of_a_call_is_named() -> None:
+    """A misspelled keyword is refused, and those that there are are listed."""
+    with pytest.raises(TypeError, match="check is no option of a call; known: checks, images, history, options"):
+        options_of_call({"check": ("ls",)})  # pyright: ignore[reportArgumentType]
 
 
 async def test_a_dependency_is_given_by_the_program(config: Config, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from artoo.agents.board.rules import SEED_POLICIES
 from artoo.agents.cognition.observations import Noted
 from artoo.agents.cognition.store import CognitionStore, Session
 from artoo.agents.foreign.foreign_tasks import Foreign, ForeignRequest
-from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.push_targets import ForeignPost, Target
+from artoo.agents.foreign.settings import Peer
 from artoo.agents.identity.registry import Registry
 from artoo.agents.mail.mailbox import Mailbox
 from artoo.agents.mail.request_reply import MailRequests

@@ -1,4 +1,4 @@
-"""Accept, report and cancel tasks of foreign agents, within the operator's limits (`limits.py`).
+"""Accept, report and cancel tasks of foreign agents, within the operator's limits (`settings.py`).
 
     message ─► accept: known before? within the policy? ─► board task, with the policy's limits of that time
             └► more, for a task that has not ended ──────► its text grows, and earlier work is done again
@@ -16,7 +16,6 @@ from artoo.agents.board.board import LONGEST_TEXT, NewTask, add_in, cancel_in
 from artoo.agents.board.operator_todo import why_left
 from artoo.agents.board.rows import find_row, record, task_of
 from artoo.agents.board.rules import ComplexityRule, Policies
-from artoo.agents.foreign.limits import Peer
 from artoo.agents.foreign.messages import (
     ForeignMessage,
     KnownMessage,
@@ -26,6 +25,7 @@ from artoo.agents.foreign.messages import (
     known_message,
     messages_of,
 )
+from artoo.agents.foreign.settings import Peer
 from artoo.agents.storage.database import Database, Stored, reads, writes
 from artoo.agents.storage.transaction import Reading, Row, Writing, made, storable
 from artoo.contracts.agents import FOREIGN, BoardState, BoardTask, TaskMoved

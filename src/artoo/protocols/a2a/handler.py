@@ -40,7 +40,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.message import Message as ProtobufMessage
 
 from artoo.agents.foreign.foreign_tasks import ForeignRequest, ForeignTask
-from artoo.agents.foreign.limits import Peer
+from artoo.agents.foreign.settings import Peer
 from artoo.contracts.errors import ActivityStoreError, ForeignRefused, QuotaSpent
 from artoo.protocols.a2a.asked import asked_in, page_of
 from artoo.protocols.a2a.following import Following

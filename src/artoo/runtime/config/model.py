@@ -1,7 +1,7 @@
 """All settings of `config.yaml` with defaults and ranges (models, control, limits, prices, memory, undo, log).
 
 `loader.load_config` reads the tree and reports every mistake with its line. `endpoints` finds the endpoint of each
-tier. The seed's own keys are in `seed_config`, foreign agents in `foreign_agents`.
+tier. The seed's own keys are in `seed_config`, foreign agents in `agents.foreign.settings`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
+from artoo.agents.foreign.settings import ForeignAgents
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.plan import MOST_SUBTASKS
 from artoo.contracts.settling import PENDING_DAYS, PENDING_MEGABYTES, ApplyMode
@@ -21,7 +22,6 @@ from artoo.llm.prices import Price
 from artoo.runtime.app.home import default_home
 from artoo.runtime.app.run_options import check_policy_line
 from artoo.runtime.config.extensions import Hooks, Notify
-from artoo.runtime.config.foreign_agents import ForeignAgents
 from artoo.runtime.config.seed_config import AgentRuntime
 from artoo.settings.expanded import HomePath, HomePathText
 from artoo.settings.sections import Number, Section, Whole
