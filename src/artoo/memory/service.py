@@ -59,7 +59,7 @@ class SharedMemory:
     def shared(cls, address: StoreAddress, spool: Path, clock: Clock, ids: Ids) -> SharedMemory:
         """Open a shared store without connecting to it. As long as the store cannot be reached, reads raise
         MemoryStoreError at once, and writes are kept in the directory `spool`. Raises ConfigurationError if the
-        database's driver is missing."""
+        driver of the database is not installed."""
         return cls(engine_at(address), clock, ids, MemorySpool(spool))
 
     @property

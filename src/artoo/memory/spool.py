@@ -36,7 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 class MemorySpool:
-    """The pending commands in order of arrival. Every method raises MemoryStoreError."""
+    """The commands that are not stored yet, in the order in which they arrived. Every method raises
+    MemoryStoreError."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "waiting.db"
