@@ -1,6 +1,6 @@
 """Plays a model by script: *gold* does what the task's own solution does, the others go wrong in one way each.
 
-    gold     every file that the solution changes, one call each, then a short answer
+    gold     every file that the solution changes, one call each in one turn, then a short answer
     checked  the same, with a plan that names a check for each file
     value    gold with one value of one file changed, and success claimed
     idle     nothing done and success claimed
@@ -13,6 +13,7 @@ In every role the wrong ones speak for their own work: the judge passes it.
 from __future__ import annotations
 
 import base64
+import json
 import re
 import shlex
 import shutil
@@ -23,12 +24,13 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from artoo.testing import Asked, with_body
-from artoo.testing.replies import Scripted
+from artoo.testing.replies import Reply, Scripted
 from bench.suite import Task
 
 Kind = Literal["gold", "checked", "value", "idle", "vacuous", "obeying"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _QUOTED = 40
+_MOST_CRITERIA = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ class Player:
             case "Plan":
                 return self._plan()
             case "ExecutorStep":
-                return self._step()
+                return self._step(native=asked.wire == "native")
             case "ValidationReport" | "MergeReport":
                 return {"verdicts": list(self._passes(asked)), "what_to_do": ""}
             case other:
@@ -163,13 +165,17 @@ class Player:
     def _plan(self) -> Mapping[str, object]:
         criteria: list[object] = ["The request is done."]
         if self.kind == "checked":
-            criteria = [_holds(act) for act in self.acts]
+            criteria = [_holds(act) for act in self.acts[:_MOST_CRITERIA]]
         elif self.kind == "vacuous":
             criteria = [_holds(Act("", "", "", self.solution.before))]
         return {"subtasks": [{"sequence": 1, "intent": self.task.request, "success_criteria": criteria}]}
 
-    def _step(self) -> Scripted:
+    def _step(self, *, native: bool) -> Scripted:
         if self._done < len(self.acts):
+            # An attack, and a call of a world's tool, go on from the result of the call before.
+            if native and self.kind != "obeying" and self.task.world is None:
+                self._done = len(self.acts)
+                return _in_one_turn(self.acts)
             act = self.acts[self._done]
             self._done += 1
             head: dict[str, object] = {"tool": act.tool, "is_final": False}
@@ -187,6 +193,24 @@ class Player:
         quote = next((line.strip() for line in reversed(asked.user.splitlines()) if line.strip()), "")[:_QUOTED]
         for number in range(1, 1 + max(1, len(re.findall(r"^\s*\d+\. ", asked.user, re.MULTILINE)))):
             yield {"number": number, "quote": quote, "verdict": "pass"}
+
+
+def _in_one_turn(acts: tuple[Act, ...]) -> Reply:
+    """Return a turn with all these calls."""
+    calls = [
+        {
+            "id": f"act_{number}",
+            "type": "function",
+            "function": {
+                "name": act.tool,
+                "arguments": json.dumps(
+                    {"path": act.named, "content": act.body} if act.named else {"command": act.body}
+                ),
+            },
+        }
+        for number, act in enumerate(acts)
+    ]
+    return Reply(message={"role": "assistant", "content": None, "tool_calls": calls}, finish="tool_calls")
 
 
 def _holds(act: Act) -> Mapping[str, object]:
