@@ -24,7 +24,7 @@ _MOST_COMPARED = 300
 were shown last are compared."""
 _SAVED = "was saved by somebody else after you saw it; read it again, and keep what is new"
 _PART = (
-    "is longer than what was shown of it; edit_file changes a part, read_file with lines shows the rest, and if "
+    "is longer than what was shown of it; edit_file changes a part, read_file with offset shows the rest, and if "
     "nothing of it is to stay, remove it first"
 )
 
