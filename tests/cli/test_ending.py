@@ -179,6 +179,8 @@ def test_an_answer_cannot_command_the_terminal() -> None:
 def test_exit_codes(result: FinalResult, code: int) -> None:
     """4 says that something waits for a yes; an abandoned task stays 1, whatever waits."""
     assert exit_code(result) == code
+    states = {4: "pending", 5: "needs_input", 0: "success"}
+    assert json.loads(as_json(result))["status"] == states.get(code, "failed")
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ def test_a_new_directory_with_a_crowd_in_it_is_one_line(artoo: Run, wait: Wait) 
     assert artoo("diff", "0198", "my env").stdout.count("+code\n") == 60
 
 
+def test_an_environment_is_one_line_though_many_of_its_files_start_by_themselves(artoo: Run, wait: Wait) -> None:
+    """The line has the class of these files; a few of them have a line each."""
+    wait("mkdir -p env/lib; for each in $(seq 60); do echo x > env/lib/$each.py; echo x > env/lib/$each.pth; done")
+    shown = artoo("diff").stdout
+    about = "120 new files; 60 of them may start by themselves later; see them: artoo diff 0198f000-1111 env"
+    assert f"  ! runs later by itself  env/ ({about})\n" in shown
+    assert ".pth" not in shown and "60.py" not in shown
+    assert "! runs later by itself  env/lib/60.pth" in artoo("diff", "0198", "env").stdout
+
+
 def test_apply_and_undo(artoo: Run, wait: Wait, project: Path) -> None:
     """All of it takes effect, is told by name, and undo puts it back, naming the request."""
     wait()

@@ -159,7 +159,7 @@ def test_a_move_is_chosen_with_both_its_ends() -> None:
 
 
 def test_a_crowd_is_a_new_directory_with_very_many_new_files() -> None:
-    """The outermost one tells all that is in it; what needs consent in it counts to no crowd."""
+    """The outermost one tells all that is in it, with the files that start by themselves."""
 
     def new(path: str, size: int | None = 1, of: ChangeClass = ChangeClass.SILENT) -> ClassifiedChange:
         return ClassifiedChange(path=path, change_class=of, kind=ChangeKind.CREATED, size_after=size)
@@ -168,7 +168,7 @@ def test_a_crowd_is_a_new_directory_with_very_many_new_files() -> None:
     loud = new("/p/env/hook", of=ChangeClass.PERSISTENCE)
     directories = [new("/p/env", None), new("/p/env/lib", None), new("/p/few", None)]
     changes = [*directories, *files, loud, new("/p/few/one"), new("/p/beside")]
-    assert crowds(changes) == {"/p/env": CROWD + 1}
+    assert crowds(changes) == {"/p/env": CROWD + 2}
     assert crowds([*directories, *files[1:]]) == {}
     assert outermost("/p/env/lib/1", {"/p/env/lib", "/p/env"}) == "/p/env" and outermost("/q", {"/p"}) == ""
 

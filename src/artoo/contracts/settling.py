@@ -281,10 +281,13 @@ def implied(changes: Sequence[ClassifiedChange]) -> frozenset[str]:
     return frozenset((*there, *(path for path in made if path in above)))
 
 
+_IN_A_CROWD = (ChangeClass.SILENT, ChangeClass.PERSISTENCE)
+
+
 def crowds(changes: Iterable[ClassifiedChange]) -> dict[str, int]:
     """Return the outermost new directories that contain more than `CROWD` new files, each with the number of files.
-    Examples are an environment, packages, and a clone. Only silent changes are counted."""
-    made = [one for one in changes if one.change_class is ChangeClass.SILENT and one.kind in _MADE]
+    Examples are an environment, packages, and a clone. Files that start by themselves later are counted too."""
+    made = [one for one in changes if one.change_class in _IN_A_CROWD and one.kind in _MADE]
     directories = {one.path for one in made if one.kind is ChangeKind.CREATED and one.size_after is None}
     places = (outermost(one.path, directories) for one in made if one.path not in directories)
     return {place: files for place, files in Counter(places).items() if place and files > CROWD}

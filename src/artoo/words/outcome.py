@@ -6,11 +6,16 @@ from typing import Literal
 
 from artoo.contracts.solution import Directive, FinalResult, StoppedBy
 
-Status = Literal["success", "pending", "failed"]
+Status = Literal["success", "pending", "needs_input", "failed"]
 
 
 def status_of(result: FinalResult, *, waits: bool | None = None) -> Status:
-    """Return `failed`, `pending` or `success`. `waits`: true if changes are pending; None means as at the end."""
+    """Return `needs_input` for a question to the user, else `failed`, `pending` or `success`.
+
+    `waits`: true if changes are pending; None means as at the end.
+    """
+    if result.stopped_by is StoppedBy.QUESTION:
+        return "needs_input"
     if result.directive is Directive.ABANDON:
         return "failed"
     return "pending" if (result.changes.waits if waits is None else waits) else "success"

@@ -1,11 +1,13 @@
 """The text of a review, with signs and colours by class, diffs, and the most paths of a harmless class.
 
-Each dangerous change is listed with its path. Such changes are never summarised. Every line is printable.
+Each dangerous change is listed with its path. Such changes are summarised only if a new directory contains many of
+them. Every line is printable.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -77,11 +79,21 @@ class Layout:
     opened_by: str = ""
     unfolded: bool = False
     _arrived: Mapping[str, str] = field(init=False, repr=False)
+    _crowds: Mapping[str, int] = field(init=False, repr=False)
+    _started: Mapping[str, int] = field(init=False, repr=False)
     _implied: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_arrived", arrived(self.review.changes))
         object.__setattr__(self, "_implied", implied(self.review.changes))
+        crowded = {} if self.unfolded else crowds(self.applicable)
+        started = (one for one in self.applicable if one.change_class is ChangeClass.PERSISTENCE)
+        places = Counter(outermost(one.path, crowded) for one in started)
+        many = {place: count for place, count in places.items() if place and count > MOST_NAMED}
+        # Files that have a line of their own do not count.
+        counts = {place: files - (0 if place in many else places[place]) for place, files in crowded.items()}
+        object.__setattr__(self, "_crowds", counts)
+        object.__setattr__(self, "_started", many)
 
     @property
     def words(self) -> Catalogue:
@@ -116,6 +128,9 @@ class Layout:
         for change_class in ChangeClass:
             of_class = [one for one in self.applicable if one.change_class is change_class]
             found, repositories = self.told_apart(of_class)
+            if change_class is ChangeClass.PERSISTENCE:
+                found = [one for one in found if not outermost(one.path, self._started)]
+                lines += [self._crowd(place) for place in self._started]
             shown = found if change_class in BY_NAME else found[:MOST_NAMED]
             lines += self.lines(shown)
             if len(found) > len(shown):
@@ -214,7 +229,7 @@ class Layout:
     def diffs(self) -> list[str]:
         """Return the lines for every change with its diff, the most dangerous change first."""
         lines: list[str] = []
-        crowded = crowds(self.applicable) if self.opened_by else {}
+        crowded = self._crowds if self.opened_by else {}
         objects = {} if self.unfolded else objects_of(self.applicable)
         last: ClassifiedChange | None = None
         for change in self.applicable:
@@ -223,25 +238,33 @@ class Layout:
             if together:
                 lines += [self._repository(group_of(change), together)] if change is together[0] else []
                 continue
-            if change.change_class is ChangeClass.SILENT and outermost(change.path, crowded):
+            place = outermost(change.path, crowded)
+            silent = change.change_class is ChangeClass.SILENT
+            if place and (silent or (change.change_class is ChangeClass.PERSISTENCE and place in self._started)):
                 continue
             lines.append(self.line(change, last=last))
             last = change
             lines += [self._diff_line(line) for line in change.diff]
             if not change.diff and change.change_class is ChangeClass.EDIT and change.moved_to is None:
                 lines.append(f"      {self.words('(not text, or too long to show)')}")
-        return [*lines, *(self._crowd(place, files) for place, files in crowded.items())]
+        return [*lines, *map(self._crowd, crowded)]
 
-    def _crowd(self, place: str, files: int) -> str:
-        """Return one line for a new directory with many new files."""
-        sign, tone = SIGNS[ChangeClass.SILENT]
+    def _crowd(self, place: str) -> str:
+        """Return one line for a new directory with many new files, and with the number of files that start later.
+
+        The line has the class of these files if they are too many to be listed, as in an environment of Python.
+        """
+        started = self._started.get(place, 0)
+        change_class = ChangeClass.PERSISTENCE if started else ChangeClass.SILENT
+        sign, tone = SIGNS[change_class]
         where = self.here.short(place)
-        about = self.words(
-            "{count} new files; see them: {command}",
-            count=f"{files:,}",
-            command=f"{self.opened_by} {shlex.quote(where)}",
+        about = [self.words("{count} new files", count=f"{self._crowds[place]:,}")]
+        about += (
+            [self.words("{count} of them may start by themselves later", count=f"{started:,}")] if started else []
         )
-        return f"  {self.paint(f'{sign} {self.words(CLASSES[ChangeClass.SILENT])}', tone)}  {where}/ ({about})"
+        if self.opened_by:
+            about.append(self.words("see them: {command}", command=f"{self.opened_by} {shlex.quote(where)}"))
+        return f"  {self.paint(f'{sign} {self.words(CLASSES[change_class])}', tone)}  {where}/ ({'; '.join(about)})"
 
     def has_diffs(self) -> bool:
         """Return whether the diffs show more than the overview does."""
