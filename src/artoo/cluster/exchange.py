@@ -189,7 +189,7 @@ class Exchange:
         """Replace the workspace of a task by the submission of another machine, so that an agent can continue it
         here.
 
-        If the submission is not available, the workspace is deleted and the work begins anew. Raises
+        If the submission is not available, the workspace is deleted and the work starts again. Raises
         ActivityStoreError.
         """
         if not self.is_elsewhere(task):

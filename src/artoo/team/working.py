@@ -182,7 +182,7 @@ class _NoPlace(ArtooError):
 
 
 async def _done(bench: Bench, member: Member, claim: TaskClaim) -> tuple[Attempt, Gathering, FinalResult]:
-    """Run the work. An interrupted attempt is resumed if possible. Otherwise the work begins anew."""
+    """Run the work. An interrupted attempt is resumed if possible. Otherwise the work starts again."""
     task, places = claim.task, bench.places(claim.task)
     if claim.resumed and task.run is not None:
         try:

@@ -168,8 +168,8 @@ def _never_made(checked: Iterable[CriterionVerdict]) -> tuple[str, ...]:
 def _may_be_wrong(
     verdict: CriterionVerdict, criterion: Criterion, output: str, calls: Sequence[ToolCall]
 ) -> CriterionVerdict:
-    """Mark a failed check of the planner (R2) as blaming nobody if every call succeeded, because then the check may
-    be wrong. If the answer is the output of a call, the verdict cites that call instead."""
+    """Mark a failed check of the planner (R2) as blaming no tool if every call succeeded, because then the check
+    may be wrong. If the answer is the output of a call, the verdict cites that call instead."""
     if verdict.verdict != "fail" or verdict.identities or criterion.by == "person":
         return verdict
     ran = [call for call in calls if not call.never_ran]

@@ -151,7 +151,7 @@ class Heartbeat:
             return None
         now = self._clock.now()
         ahead = (last.due_at - now).total_seconds()
-        # It is not known how long the agent was absent, so the schedule begins anew.
+        # It is not known how long the agent was absent, so the schedule begins again.
         if ahead > JUMP_TOLERANCE:
             await self._tell_jump(-ahead, _AWAY)
             return Beat(last.number, now).shifted(-self._interval)

@@ -33,7 +33,7 @@ _ALIGNED: dict[str, str] = {"text-align:right": "right", "text-align:center": "c
 
 
 def rendered(text: str, columns: int) -> str:
-    """Return safe Markdown text with its blocks laid out in `columns` columns, and with SGR codes."""
+    """Return safe Markdown text with its blocks formatted for `columns` columns, and with SGR codes."""
     return "\n".join(_stacked(_tree(text).children, columns, text.split("\n")))
 
 

@@ -62,7 +62,7 @@ class Screen:
 
     @property
     def width(self) -> int:
-        """Return the number of columns for which text is laid out."""
+        """Return the number of columns for which text is formatted."""
         return min(max(self.size().columns, NARROWEST), WIDEST)
 
 

@@ -57,7 +57,7 @@ _QUIET = {
     "PIP_PROGRESS_BAR": "off",
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_XET": "1",  # otherwise, a download that was interrupted would begin anew
+    "HF_HUB_DISABLE_XET": "1",  # otherwise, a download that was interrupted would start again
 }
 
 

@@ -158,7 +158,7 @@ def _place(act: GitAct) -> str:
 
 
 def _keep(git: Git, act: GitAct, kind: str, objects: Iterable[str]) -> None:
-    """Make refs to objects, so that git does not delete the objects while the act can be undone."""
+    """Make refs to objects, so that git does not delete the objects while the operation can be undone."""
     lines = "".join(f"update {_place(act)}/{kind}/{one} {one}\n" for one in objects)
     git.run("update-ref", "--stdin", stdin=lines.encode())
 
@@ -260,8 +260,8 @@ def _create(act: GitAct, git: Git) -> None:
 
 
 def _take_away(act: GitAct, git: Git) -> tuple[Conflict, ...]:
-    """Remove a repository that an act made, unless it was used since. A newer index alone does not count as use,
-    because git also rewrites it by itself."""
+    """Remove a repository that an operation made, unless it was used since. A newer index alone does not count as
+    use, because git also rewrites it by itself."""
     made = (git.directory / _MARK).stat().st_ctime_ns if (git.directory / _MARK).exists() else 0
     paths = (Path(directory, name) for directory, _, names in os.walk(git.directory) for name in names)
     if any(path.lstat().st_ctime_ns > made for path in paths if path != git.directory / "index"):

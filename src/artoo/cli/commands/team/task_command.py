@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 UNSET = "unset"
 WIDE = 120
-"""Number of columns for which a review is laid out. A narrower terminal wraps it."""
+"""Number of columns for which a review is formatted. A narrower terminal wraps it."""
 
 _STATES = [state.value for state in BoardState]
 _priority = click.Choice([level.value for level in Priority])
