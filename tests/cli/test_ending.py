@@ -206,7 +206,7 @@ def test_json_says_who_decided_and_how_to_settle() -> None:
         "pending",
         "checked",
         ["b"],
-        ["Failed last: c"],
+        ["Last failure: c"],
     )
     assert read["decided"] == [{"criterion": "tests pass", "verdict": "pass", "by": "check"}]
     assert read["pending"] == {

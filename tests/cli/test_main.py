@@ -280,7 +280,7 @@ def test_a_deleted_working_directory_ends_with_2(tmp_path: Path, arguments: list
     argv = ["sh", "-c", script, sys.executable, *arguments]
     done = subprocess.run(argv, cwd=gone, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "the current directory is no longer there; go to another one" in done.stderr
+    assert "the current directory does not exist any more; change to another one" in done.stderr
 
 
 @pytest.mark.parametrize(("words", "needs"), [(("serve",), "--web"), (("mcp",), "--http")])
@@ -289,7 +289,7 @@ def test_a_port_of_nothing_is_refused(
 ) -> None:
     """Without what opens it nobody would answer there, and nothing said so."""
     assert main([*words, "--port", "7300"]) == 2
-    assert f"say {needs} too" in capsys.readouterr().err
+    assert f"add {needs}" in capsys.readouterr().err
     assert not home.exists()
 
 

@@ -158,8 +158,8 @@ def git(change_class: ChangeClass, inner: str, kind: ChangeKind, **more: object)
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("en", "+ git  .: what is checked out, what is staged, branch main, branch work (new), 2 new objects"),
-        ("zh", "+ git  .: 当前检出的内容，暂存区，分支 main，分支 work（新建），2 个新对象"),
+        ("en", "+ git  .: the checked-out branch, the staged files, branch main, branch work (new), 2 new objects"),
+        ("zh", "+ git  .: 当前检出的分支，暂存区，分支 main，分支 work（新建），2 个新对象"),
     ],
 )
 def test_what_is_harmless_in_a_repository_is_told_as_what_it_means(language: str, said: str) -> None:

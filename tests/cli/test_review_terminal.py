@@ -47,7 +47,7 @@ def test_a_part_is_chosen_and_named_before_it_is_applied(tmp_path: Path) -> None
         screen.send("c\r")
         screen.wait_for("Which?")
         screen.send("9\r")
-        screen.wait_for("not among them: 9")
+        screen.wait_for("not in the list: 9")
         screen.send("2\r")
         screen.wait_for("Apply these 1?")
         screen.wait_for("The rest (1) stays pending.")

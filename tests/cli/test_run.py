@@ -97,7 +97,7 @@ def test_result_for_a_person_names_what_is_missing(
     main(["run", "write the table"])
     shown = capsys.readouterr().out
     assert shown.startswith("The table is written.\n")
-    assert "\nJudged, not checked. There are gaps.\n" in shown
+    assert "\nJudged, not checked. Some criteria are not met.\n" in shown
     assert "✗ rows are sorted: row 3 is before row 2 (accountable: executor)" in shown
     assert "→ sort the rows" in shown
     assert shown.rstrip().splitlines()[-1].startswith("task 0198f000-0000 · 1 round · ")

@@ -217,7 +217,7 @@ def test_where_only_a_conflict_is_left_nothing_is_offered_that_can_only_refuse(
     assert settling_commands(cut, "0198")["resume"] == "artoo resume 0198"
     (project / "a.txt").unlink()
     looked = artoo("diff").stdout
-    assert "It changed nothing." in looked and "apply it" not in looked
+    assert "The task changed nothing." in looked and "apply it" not in looked
     (project / "a.txt").write_text("old\n")
     assert artoo("apply", "0198").returncode == 0 and not (project / "a.txt").exists()
 

@@ -40,7 +40,7 @@ async def test_a_conversation_has_settings_commands_and_lines_of_several_rows(pr
 
             await asyncio.to_thread(until, screen, "/help lists commands")
             await types("/mode edits\r", "apply: edits")
-            await types("/mode nothing\r", "'nothing' is no mode")
+            await types("/mode nothing\r", "'nothing' is not a mode")
             await types("/plan\r", "plans are shown before anything runs")
             await types("/plan\r", "plans run at once")
             await types("!echo shell-$((40+2))\r", "shell-42")

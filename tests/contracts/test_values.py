@@ -86,7 +86,7 @@ def test_sensitive_places_and_traits() -> None:
 
 @pytest.mark.parametrize(("paths", "bookkeeping"), [((), False), (("/p/a",), False), ((), True)])
 def test_a_commit_changes_something(paths: tuple[str, ...], bookkeeping: bool) -> None:
-    """Files, or git's own notes: what was seen before may be otherwise now."""
+    """Files, or git's own files: what was seen before may be otherwise now."""
     call = ToolCall(tool="shell", identity=("shell:git",), changes=paths, bookkeeping=bookkeeping)
     assert call.changed_something is (bool(paths) or bookkeeping)
 

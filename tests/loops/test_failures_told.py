@@ -160,7 +160,10 @@ async def test_a_wrong_check_takes_no_tool_away_and_is_named_as_its_own(world: W
     assert "1. the rent is 920\n Its check failed, and who planned the work replaced it." in judge
     assert "\n It was: file_matches rent.txt \\ARent 920\\Z\n It found: " in judge
     assert "\n It is: file_matches rent.txt ^Rent 920$\n Reason given: there are more lines" in judge
-    assert "Its check was replaced after it failed: the rent is 920 (was: file_matches rent.txt" in facts(ended)
+    assert (
+        "The check of a criterion was replaced after it failed: the rent is 920 (was: file_matches rent.txt"
+        in facts(ended)
+    )
     assert ended.one(PlanDirective).blocked_tools == () and not ended.all(PlanRefused)
     told = ended.asked("Plan")[1].user
     own = told.partition("Your own check, which may be what is wrong (")[2].partition("\n")[0]
@@ -268,7 +271,7 @@ async def test_a_check_is_amended_beside_a_reply_too(world: World) -> None:
     assert (ended.directives, ended.result.output) == (["break_symmetry", "success"], "The rent was set to 920.")
     assert (ended.result.assurance, ended.result.open[0]) == ("unverified", "the rent is 920")
     assert "Verified in part" not in facts(ended) and "Not verified: the rent is 920" in facts(ended)
-    assert "Its check was replaced after it failed: the rent is 920 (was: " in facts(ended)
+    assert "The check of a criterion was replaced after it failed: the rent is 920 (was: " in facts(ended)
 
 
 @pytest.mark.parametrize("persons", [False, True])

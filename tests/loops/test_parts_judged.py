@@ -33,7 +33,9 @@ async def test_a_part_that_rests_on_nothing_lets_nothing_be_judged(world: World,
     assert set(ended.result.open) == {RENAME, RENAMED}
     told = [result_words("en").fact(fact) for fact in ended.result.facts]
     assert told[0] == "Unverified: nothing has confirmed this answer."
-    assert f"Not verified: {RENAME} (no tool has shown it: it is what the model knows or was shown)" in told
+    assert (
+        f"Not verified: {RENAME} (no tool has shown it; it comes from the model's knowledge or its prompt)" in told
+    )
     assert ended.contracts.count("MergeReport") == 1 and len(ended.contracts) == 5
 
 
@@ -111,7 +113,7 @@ async def test_a_later_part_is_held_to_what_it_was_shown(world: World, told: str
     }
     ended = await world.play("Renew a.cfg and say what v is", script)
     wrong = [correction.what_was_wrong for correction in ended.all(CorrectionSignal)]
-    assert wrong == ([] if right else ["it tells of files here, and no call has looked at them: 1234; 1999"])
+    assert wrong == ([] if right else ["it states facts about local files that no call has read: 1234; 1999"])
     assert (ended.directive, ended.result.open) == (
         ("success", ("Say what v is in a.cfg.", "it tells v")) if right else ("accept", ())
     )

@@ -24,9 +24,13 @@ async def test_what_its_author_says_again_is_a_judges_to_decide(world: World) ->
     ended = await world.play("Translate a.txt.", script)
     assert (ended.directive, ended.result.output, ended.result.assurance) == ("success", "at 3:30", "unverified")
     assert [fact.found.said for fact in ended.result.facts if isinstance(fact, LeftOpen) and fact.found] == ["3:30"]
-    assert "no change, not in the request: 3:30" in "\n".join(map(result_words("en").fact, ended.result.facts))
+    assert "in no change and not in the request: 3:30" in "\n".join(
+        map(result_words("en").fact, ended.result.facts)
+    )
     (asked,) = ended.asked("ValidationReport")
-    assert "Code found against the claim: in no call's output, no change, not in the request: 3:30." in asked.user
+    assert (
+        "Code found against the claim: found in no output, in no change and not in the request: 3:30." in asked.user
+    )
     assert [fact.confirmed for fact in ended.result.facts if isinstance(fact, Unconfirmed)] == [()]
     assert "Today: " in asked.user
 

@@ -145,7 +145,7 @@ async def test_what_cannot_be_done_is_said(world: World) -> None:
     ended = await world.play("What is the sum in sales.csv?", script)
     assert (ended.directive, ended.result.stopped_by) == ("abandon", "missing_input")
     assert ended.result.output == "there is no sales.csv here" and ended.told.count("no sales.csv") == 1
-    assert ended.told.splitlines()[:2] == ["It cannot be done here, as far as was seen.", ended.result.output]
+    assert ended.told.splitlines()[:2] == ["As far as artoo has seen, it cannot be done here.", ended.result.output]
     assert "What was reached" not in ended.told and "Not met" not in ended.told
     assert [(each.criterion, each.impossible) for each in ended.result.unmet] == [("the sum", True)]
     assert ended.all(SubTaskOutcome)[0].hopeless and ended.directives == ["abandon"]
@@ -186,7 +186,7 @@ async def test_of_what_was_reached_the_part_that_cannot_be_done_is_told_apart(wo
     ended = await world.play("Read a.txt and add up sales.csv.", script)
     assert (ended.directive, ended.result.output) == ("abandon", "tea 4")
     first, *rest = ended.told.splitlines()
-    assert first == "A part of it cannot be done here, as far as was seen: there is no sales.csv here"
+    assert first == "As far as artoo has seen, a part of it cannot be done here: there is no sales.csv here"
     assert "tea 4" in rest and "Not met" not in ended.told
 
 

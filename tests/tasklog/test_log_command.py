@@ -327,7 +327,10 @@ async def test_show_and_list_tell_what_became_of_the_changes(tmp_path: Path) -> 
     note_settled(
         tmp_path, gone.model_copy(update={"what": "undone", "count": 1, "paths": ("/p/a.txt",), "left": 1})
     )
-    assert re.search(r"Undone 2001-09-0\d .*: /p/a.txt; 1 left, changed since", artoo_log(tmp_path, "show").output)
+    assert re.search(
+        r"Undone 2001-09-0\d .*: /p/a.txt; 1 not restored, because changed since",
+        artoo_log(tmp_path, "show").output,
+    )
     head, row = artoo_log(tmp_path, "list").output.splitlines()
     assert "changes" in head and row.split()[4:6] == ["put", "back"]
     assert json.loads(artoo_log(tmp_path, "list", "--json").output)[0]["changes"] == "put back"

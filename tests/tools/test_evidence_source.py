@@ -73,7 +73,7 @@ async def test_what_has_no_text_says_why(look: Look, roots: Roots) -> None:
 
 
 async def test_a_check_may_write(look: Look, roots: Roots) -> None:
-    """It builds what it tests, and its exit code counts; git's own notes are nothing that it wrote."""
+    """It builds what it tests, and its exit code counts; git's own files are nothing that it wrote."""
 
     def created(path: str, *traits: Trait, node: Node = Node.FILE) -> Change:
         return Change(kind=ChangeKind.CREATED, path=path, node=node, path_class=PathClass.PROJECT, traits=traits)

@@ -132,7 +132,7 @@ def _settle(group: BaseExceptionGroup) -> int:
 def _refused_by_system(error: OSError) -> ArtooError:
     """Convert an OSError to an ArtooError that has the system's message and the path."""
     if isinstance(error, FileNotFoundError) and error.filename is None:
-        return ConfigurationError("the current directory is no longer there; go to another one")
+        return ConfigurationError("the current directory does not exist any more; change to another one")
     where = f"{error.filename}: " if error.filename else "standard output: " if _is_full(sys.stdout) else ""
     return ArtooError(f"{where}{error.strerror or error}; artoo doctor looks at room and rights")
 

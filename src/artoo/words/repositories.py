@@ -23,7 +23,7 @@ _NAMES = (
     ("refs/remotes/", "remote branch {name}"),
     ("refs/notes/", "notes {name}"),
 )
-_FILES = {"HEAD": "what is checked out", "refs/stash": "the stash", "index": "what is staged"}
+_FILES = {"HEAD": "the checked-out branch", "refs/stash": "the stash", "index": "the staged files"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def meaning(change: ClassifiedChange, language: str) -> str:
         if inner.startswith(place):
             return text(named, name=inner.removeprefix(place))
     if inner.startswith("logs/"):
-        return text("the record of {name}", name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
+        return text("the reflog of {name}", name=inner.removeprefix("logs/").removeprefix("refs/heads/"))
     return text(_FILES[inner]) if inner in _FILES else ""
 
 
@@ -108,7 +108,7 @@ def apart(
 
 
 def told(changes: Sequence[ClassifiedChange], language: str) -> str:
-    """Describe the changes of one repository, such as `branch work (new), what is checked out, 3 new objects`."""
+    """Describe the changes of one repository, such as `branch work (new), the staged files, 3 new objects`."""
     parts, text = list[str](), in_language(language)
     objects = touched = 0
     for change in changes:
@@ -124,4 +124,4 @@ def told(changes: Sequence[ClassifiedChange], language: str) -> str:
         parts.append(text("{count} new objects (commits and files)", count=f"{objects:,}"))
     if touched:
         parts.append(text("times of objects: {count}", count=f"{touched:,}"))
-    return text(", ").join(parts) or text("git's own notes")
+    return text(", ").join(parts) or text("git's own files")

@@ -102,18 +102,19 @@ class ResultWords:
                 return self.text("Unverified: nothing has confirmed this answer.")
             case Unconfirmed(images=False, files=(_, *_) as files):
                 return self.text(
-                    "Unverified: no tool was needed, and no file was changed; the model was shown {paths} whole.",
+                    "Unverified: no tool showed this, and no file was changed. The model's prompt contained all "
+                    "of {paths}.",
                     paths=", ".join(files),
                 )
             case Unconfirmed(images=True):
                 return self.text(
-                    "Unverified: no tool showed this, and no file was changed; it is what the model knows or was "
-                    "shown, images too."
+                    "Unverified: no tool showed this, and no file was changed. It comes from the model's "
+                    "knowledge, its prompt or the images."
                 )
             case Unconfirmed():
                 return self.text(
-                    "Unverified: no tool showed this, and no file was changed; it is what the model knows or was "
-                    "shown."
+                    "Unverified: no tool showed this, and no file was changed. It comes from the model's knowledge "
+                    "or its prompt."
                 )
             case LeftOpen(criterion=criterion, found=found):
                 text = self.criterion(criterion)
@@ -125,53 +126,56 @@ class ResultWords:
                 return self.text("Not judged: {reason}", reason=said)
             case Unread(checks=checks, put_out=True):
                 return self.text(
-                    "Checked: {checks}. What the program put out was checked no further.",
+                    "Checked: {checks}. Nothing else in the program's output was checked.",
                     checks=self._listed(checks),
                 )
             case Unread(checks=checks):
                 return self.text(
-                    "Checked: {checks}. The answer's own words were not checked.", checks=self._listed(checks)
+                    "Checked: {checks}. The text of the answer was not checked.", checks=self._listed(checks)
                 )
             case PartChecked(criteria=checks):
-                return self.text("Checked of it: {checks}.", checks=self._listed(checks))
+                return self.text("Checked in part: {checks}.", checks=self._listed(checks))
             case CheckAmended(criterion=criterion, before=before, after=after, reason=reason):
                 known = {"criterion": criterion.rstrip(".\u3002"), "reason": shortened(reason, _OF_A_CHECK)}
                 was, now = (shortened(in_a_line(each), _OF_A_CHECK) for each in (before, after))
                 return self.text(
-                    "Its check was replaced after it failed: {criterion} (was: {before}; is: {after}; "
-                    "reason: {reason})",
+                    "The check of a criterion was replaced after it failed: {criterion} (was: {before}; "
+                    "is: {after}; reason: {reason})",
                     before=was,
                     after=now,
                     **known,
                 )
             case ByJudge(same=True):
-                return self.text(
-                    "Judged by a model that read the record of the calls: the same model that did the work."
-                )
+                return self.text("Judged by the model that did the work, from the record of its calls.")
             case ByJudge():
-                return self.text("Judged by a model that read the record of the calls.")
+                return self.text("Judged by a model, from the record of the calls.")
             case Unchanged():
                 return self.text("No file was changed.")
             case NotThere(paths=paths, empty=empty):
-                return self.text("Empty: {paths}" if empty else "Not there: {paths}", paths=", ".join(paths))
+                return self.text(
+                    "Empty files: {paths}" if empty else "Missing files: {paths}", paths=", ".join(paths)
+                )
             case FailedLast(command=command, tool=tool, said=said, said_no=said_no):
                 call = f"{tool}: {command}" if tool else command
                 call = self.text("{reason} ({detail})", reason=call, detail=said) if said else call
-                return self.text("Ended with exit code 1: {call}" if said_no else "Failed last: {call}", call=call)
+                return self.text("Ended with exit code 1: {call}" if said_no else "Last failure: {call}", call=call)
             case Unformed(problem=problem):
-                return self.text("Not in the form that was asked for: {reason}", reason=problem)
+                return self.text("Not in the requested form: {reason}", reason=problem)
             case OwnValues(places=places):
-                return self.text("Put in by the model, not found in the answer: {fields}", fields=", ".join(places))
+                return self.text(
+                    "Values that the model added, and that are not in the answer: {fields}",
+                    fields=", ".join(places),
+                )
             case NotAgreed(what=what):
-                said = self.text("Not used, because it was not agreed to: {what}", what=", ".join(what))
+                said = self.text("Not used, because you did not approve it: {what}", what=", ".join(what))
                 if not (lines := [f'--allow "{each}"' for each in what if each.startswith("skill ")]):
                     return said
-                how = self.text("`artoo skill accept --all` agrees, or for one run {lines}", lines=" ".join(lines))
+                how = self.text(
+                    "To approve it: `artoo skill accept --all`, or for one run {lines}", lines=" ".join(lines)
+                )
                 return f"{said}. {how}"
             case Unheard(texts=texts):
-                return self.text(
-                    "You wrote this, and the task had ended before it was read: {texts}", texts="; ".join(texts)
-                )
+                return self.text("The task ended before it read your message: {texts}", texts="; ".join(texts))
             case StoppedAtEnd(commands=commands):
                 return self.text(
                     "Stopped at the end: {commands}", commands=", ".join(f"`{each}`" for each in commands)
@@ -205,11 +209,13 @@ class ResultWords:
             return ""
         why = result.stopped_by or StoppedBy.INTERNAL
         if why is StoppedBy.QUESTION:
-            return self.text("Before it can be done, this has to be known:")
+            return self.text("The task needs your answer to this question:")
         if why is StoppedBy.MISSING_INPUT:
             if not result.detail:
-                return self.text("It cannot be done here, as far as was seen.")
-            return self.text("A part of it cannot be done here, as far as was seen: {reason}", reason=result.detail)
+                return self.text("As far as artoo has seen, it cannot be done here.")
+            return self.text(
+                "As far as artoo has seen, a part of it cannot be done here: {reason}", reason=result.detail
+            )
         # If the task gave up because a subtask ran out of time, the reason is the time.
         late = why in (StoppedBy.REPLANS, StoppedBy.DIVERGENCE) and _is_out_of_time(result)
         reason = self.text("the time for a subtask ran out before there was a result" if late else _STOPPED[why])
@@ -253,7 +259,7 @@ class ResultWords:
         lines += (
             self.text("Not met: {criterion}", criterion=self._missed(each, output)) for each in self.failed(result)
         )
-        lines += (self.text("Not done, because it was not confirmed: {act}", act=act) for act in result.withheld)
+        lines += (self.text("Not done, because it was not approved: {act}", act=act) for act in result.withheld)
         if result.tried:
             lines.append(self.text("Tried: {tried}", tried="; ".join(result.tried[:_MOST_TRIED])))
         moves = self.could(result, how) if told else result.next_moves
@@ -288,8 +294,8 @@ _MOVES: Final = {
     StoppedBy.COST: "give it more time ({seconds}), or say more precisely what is wanted",
     StoppedBy.DIVERGENCE: _SAY_MORE,
     StoppedBy.REPLANS: _SAY_MORE,
-    StoppedBy.MISSING_INPUT: "give it what it lacks, or ask for something else",
-    StoppedBy.QUESTION: "answer it, in the same conversation{answer}",
+    StoppedBy.MISSING_INPUT: "provide the missing input, or ask for something else",
+    StoppedBy.QUESTION: "answer the question in the same conversation{answer}",
     StoppedBy.TIME: "give it more time ({seconds})",
     StoppedBy.CALLS: "allow more model calls ({calls})",
     StoppedBy.TOKENS: "allow more tokens ({tokens})",

@@ -99,12 +99,14 @@ def unfinished(language: str) -> str:
 
 def kept_in_memory(language: str) -> str:
     """Return the warning that pending changes are lost when the machine restarts."""
-    return in_language(language)("artoo's home (ARTOO_HOME) is in memory: what waits there is lost at a reboot")
+    return in_language(language)(
+        "artoo's home (ARTOO_HOME) is on a file system in memory: pending changes are lost at a reboot"
+    )
 
 
 def rest_by_hand(language: str) -> str:
     """Return the sentence that the user applied or discarded the rest while the task was interrupted."""
-    return in_language(language)("you settled the rest while the task was cut off")
+    return in_language(language)("you applied or discarded the other changes while the task was interrupted")
 
 
 def met(conflicts: Sequence[Conflict], language: str) -> str:

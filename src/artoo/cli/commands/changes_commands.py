@@ -134,8 +134,9 @@ def discard(context: click.Context, task: str | None, yes: bool, as_json: bool) 
     """Discard the pending changes of TASK. Your files stay as they are.
 
     TASK is the beginning of its id. Without it, the latest pending task is meant on a terminal. Without a terminal,
-    TASK may be left out only if a single task is pending. On a terminal artoo asks once more. Data that was already
-    sent is not called back. A stopped task that changed nothing is removed from the list of artoo status.
+    TASK may be left out only if a single task is pending. On a terminal artoo asks once more. Data that was
+    already sent to a host stays there. A stopped task that changed nothing is removed from the list of artoo
+    status.
 
     Exit codes: 0 discarded, 1 you said no, 2 no such task.
     """
@@ -263,7 +264,7 @@ def _applied(pending: Pending, settled: Settled, name: str) -> list[str]:
         head = [words("Nothing was applied: {reason}", reason=one_line(reason))]
         settled = settled.model_copy(update={"reason": ""})
     lines = [*head, *SettledLines(settled, words, name, here, Screen.of(sys.stdout).paint).lines()]
-    return lines or [words("It changed nothing.")]
+    return lines or [words("The task changed nothing.")]
 
 
 def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[str]:
@@ -283,7 +284,7 @@ def _told(pending: Pending, review: Review, name: str, *, folded: bool) -> list[
         commands.pop("apply", None)
     how = [known.get(verb, "{command}").format(command=each) for verb, each in commands.items() if verb != "diff"]
     about = f"{name}  {asked_line(pending.request)}" if pending.request else name
-    shown = layout.whole()[1:] if review.changes or review.conflicts else [words("It changed nothing.")]
+    shown = layout.whole()[1:] if review.changes or review.conflicts else [words("The task changed nothing.")]
     return [about, *shown, "; ".join((*how, words("kept until {date}", date=local_time(pending.expires_at))))]
 
 

@@ -113,7 +113,7 @@ def show(task_id: str | None, full: bool, as_json: bool) -> None:
     "values",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Show the decisions of other hyperparameters (δ=.2, theta=.9).",
+    help="Show the decisions that the control law would make with other parameters (δ=.2, theta=.9).",
 )
 @as_json_option
 @click.pass_context
@@ -153,7 +153,7 @@ def _what_if(reader: TaskLogReader, values: tuple[str, ...], *, as_json: bool) -
     "-o", "--output", type=click.File("wb", lazy=True), default="-", help="A file (default: standard output)."
 )
 def export(task_id: str | None, output: BinaryIO) -> None:
-    """Write the whole log of a task as JSON lines. Unreadable lines are left out and named."""
+    """Write the whole log of a task as JSON lines. Unreadable lines are omitted, and artoo names them."""
     from artoo.cli.display.sanitize import one_line
     from artoo.contracts import codec
     from artoo.tasklog.reader import TaskLogReader

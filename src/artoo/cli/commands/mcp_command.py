@@ -36,7 +36,7 @@ _PORT = 8_722
 )
 @click.pass_context
 def mcp(context: click.Context, http: bool, port: int | None, project: Path | None) -> None:
-    """Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).
+    """Serve MCP on standard input and output, so that other programs can give artoo tasks (docs/protocols.md).
 
     The commands manage the MCP servers whose tools artoo may use, from the configuration and mcp.json in its home.
     """
@@ -47,7 +47,7 @@ def mcp(context: click.Context, http: bool, port: int | None, project: Path | No
 
 def _serve(http: bool, port: int | None, project: Path | None) -> None:
     if port is not None and not http:
-        raise click.UsageError("--port is that of HTTP: say --http too")
+        raise click.UsageError("--port is only for HTTP; add --http")
     from artoo.protocols.mcp.serving import serve  # imported here, because the SDK takes 0.5 s
     from artoo.runtime.config.loader import load_config
 
@@ -59,7 +59,7 @@ serve_mcp = click.Command(
     "mcp",
     params=mcp.params,
     callback=_serve,
-    help="Serve MCP on standard input and output, so that other programs can hand artoo tasks (docs/protocols.md).",
+    help="Serve MCP on standard input and output, so that other programs can give artoo tasks (docs/protocols.md).",
     context_settings=HELP,
 )
 """The command `artoo serve mcp`. It is `artoo mcp` without the subcommands that manage other servers."""
@@ -105,7 +105,7 @@ def add(
     servers_of({name: entry}, "artoo mcp add")
     table = _table()
     if name in table:
-        raise ConfigurationError(f"there is a server {name!r} already; artoo mcp remove {name} takes it away")
+        raise ConfigurationError(f"there is a server {name!r} already; artoo mcp remove {name} removes it")
     _write({**table, name: entry})
     show(f"{name} is added to {_file()}; artoo mcp test {name} tries it")
 
@@ -142,7 +142,7 @@ def logout(name: str) -> None:
     if path is None or not path.exists():
         raise ConfigurationError(f"there is no login at {name}")
     path.unlink()
-    show(f"the login at {name} is forgotten")
+    show(f"logged out of {name}")
 
 
 @mcp.command(context_settings=HELP)

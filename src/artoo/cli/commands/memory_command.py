@@ -53,7 +53,7 @@ def pair_of(words: tuple[str, ...]) -> Pair:
 @as_json_option
 @click.pass_context
 def memory(context: click.Context, as_json: bool) -> None:
-    """Show and correct what artoo has learned. Without a command: the pyramid."""
+    """Show and correct what artoo has learned. Without a command, it shows an overview."""
     if context.invoked_subcommand is not None:
         return
     from artoo.runtime.app.system import SystemClock
@@ -80,7 +80,7 @@ def kinds(as_json: bool) -> None:
 def rename(old: str, new: str) -> None:
     """Give the kind of request OLD the label NEW. If NEW is known, the two are merged."""
     if label(old) == label(new):
-        raise click.UsageError(f"Both are the label {label(new)}.")
+        raise click.UsageError(f"Both names have the same label, {label(new)}.")
     count = with_books(load_config(), lambda books: books.rename_kind(label(old), label(new)))
     if not count:
         raise MemoryStoreError(f"Memory knows no kind {label(old)}. `artoo memory kinds` lists them.")
@@ -107,7 +107,8 @@ def query(pair: tuple[str, ...], as_json: bool) -> None:
 @click.argument("pair", nargs=-1, required=True)
 @as_json_option
 def explain(pair: tuple[str, ...], as_json: bool) -> None:
-    """Show the share of every megram in the two potentials of PAIR. `--json` has both over time."""
+    """Show how much every entry contributes to the advice about PAIR. `--json` has attention and decision over
+    time."""
     from artoo.cli.views import memory_view
     from artoo.runtime.app.system import SystemClock
 
@@ -204,7 +205,8 @@ def import_(file: BinaryIO) -> None:
 @click.argument("verdict", type=click.Choice(["bad"]))
 @click.argument("why")
 def feedback(rule: str, verdict: str, why: str) -> None:
-    """Say that RULE (an entry's ID) is bad, and WHY. Its evidence is opposed, not rewritten."""
+    """Say that RULE (an entry's ID) is wrong, and WHY. artoo adds an entry against it, and does not change the old
+    one."""
     from artoo.runtime.app.system import SystemClock, UuidIds
 
     new_id, now = UuidIds().new(), SystemClock().now()
@@ -240,7 +242,7 @@ def verify(context: click.Context, check: bool, as_json: bool) -> None:
 @memory.command("proposals")
 @as_json_option
 def proposals(as_json: bool) -> None:
-    """Show what the Dreamer would add to the T layer. Only you can accept it."""
+    """Show the sentences that the Dreamer proposes for every prompt. Only you can accept it."""
     found = with_books(load_config(), lambda books: books.open_proposals())
     lines = [f"{proposal.id}  {one_line(proposal.text)}" for proposal in found]
     report(found, lines or ["No open proposals."], as_json=as_json)
@@ -249,7 +251,7 @@ def proposals(as_json: bool) -> None:
 @memory.command("accept")
 @click.argument("proposal_id")
 def accept(proposal_id: str) -> None:
-    """Accept a proposal: its text becomes a file of the T layer."""
+    """Accept a proposal. Its text becomes part of every prompt."""
     from artoo.runtime.memory.books import settle_proposal
 
     config = load_config()

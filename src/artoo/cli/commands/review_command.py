@@ -78,7 +78,9 @@ class Change:
 @click.argument("range_", metavar="[RANGE]", required=False)
 @click.option("--diff", "file", type=click.File("rb"), help="Review a diff from a file (- is standard input).")
 @click.option("--instructions", default="", help="What else to look for.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 if there is a finding as bad.")
+@click.option(
+    "--fail-on", type=click.Choice(SEVERITIES), help="Exit with 1 if a finding has this severity or a higher one."
+)
 @click.option("--budget", multiple=True, metavar="LIMITS", help="As in artoo run.")
 @as_json_option
 @click.pass_context
@@ -95,7 +97,7 @@ def review(
 
     RANGE is an argument of git diff (main...HEAD, a commit). Without it, artoo reviews everything since the branch
     left the main branch, with uncommitted changes. Exit codes: 0 reviewed, 1 --fail-on found something or the
-    review did not come to an end, 2 no such range.
+    review was not completed, 2 no such range.
     """
     if file is not None and range_ is not None:
         raise click.UsageError("give either a RANGE or --diff")

@@ -100,7 +100,7 @@ _progress_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="An image that the model is shown (PNG, JPEG, GIF, WebP); may be repeated.",
 )
-@click.option("--verify", is_flag=True, help="Get each answer in a second way, and compare.")
+@click.option("--verify", is_flag=True, help="Compute each answer in a second way, and compare the two.")
 @click.option("--budget", multiple=True, metavar="LIMITS", help="seconds=120,calls=20,tokens=50000,money=0.50")
 @click.option(
     "--effort",
@@ -147,7 +147,8 @@ def run(
     detached: Path | None,
     progress: str,
 ) -> None:
-    """Run the request TEXT. If TEXT is -, the request is read from standard input; else piped data is its material.
+    """Run the request TEXT. If TEXT is -, artoo reads the request from standard input. Otherwise the task can read
+    piped data in /tmp/input.
 
     Exit codes: 0 done, 1 abandoned, 2 usage or configuration, 3 no model reachable, 4 done with pending changes
     (artoo diff, artoo apply, artoo discard), 5 artoo asks a question, 130 interrupted.

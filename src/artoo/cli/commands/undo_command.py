@@ -52,10 +52,10 @@ def undo(context: click.Context, task: str | None, list_: bool, yes: bool, as_js
     """Undo the changes that TASK applied. TASK is its id, or a beginning of it that no other task has.
 
     Without TASK, the latest task that was started here or changed something here is meant. On a terminal artoo asks
-    before it undoes this task; elsewhere it only names the task. A file that was changed since is left alone and
-    named. A running task cannot be undone, and an undone task cannot be resumed.
+    before it undoes this task; without a terminal it only names the task. A file that was changed since then is not
+    restored, and artoo names it. A running task cannot be undone, and an undone task cannot be resumed.
 
-    Exit codes: 0 undone, 1 something was left or you said no, 2 no such task, or none was named.
+    Exit codes: 0 undone, 1 a file was not restored or you said no, 2 no such task, or none was named.
     """
     from artoo.contracts.confirmation import PERSON
     from artoo.runtime.changes.undo import can_be_undone, put_back, undoable_task, undone_already

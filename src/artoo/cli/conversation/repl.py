@@ -176,7 +176,10 @@ class Conversation:
         """Print the names of the images in the line, and return them. Return none if no model accepts images."""
         found = images_in(request)
         for path in found:
-            not_shown = "{name} is not shown to the model: none is said to take images (models.brain.images)"
+            not_shown = (
+                "{name} is not shown to the model, because no model is configured to take images "
+                "(models.brain.images)"
+            )
             show(self._text("image: {name}" if self._sees else not_shown, name=path.name))
         return found if self._sees else ()
 

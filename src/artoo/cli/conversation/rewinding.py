@@ -79,7 +79,7 @@ def _states(config: Config, turns: Sequence[Turn]) -> dict[str, str]:
         undoable = {one.task_id for one in can_be_undone(config)}
         pending = {one.task_id for one in pendings(config)}
     except ArtooError as error:
-        raise ConfigurationError(f"changes cannot be taken back: {error}") from error
+        raise ConfigurationError(f"changes cannot be undone: {error}") from error
     named = {(True, True): "(applied, and pending)", (True, False): "(applied)", (False, True): "(pending)"}
     ids = [turn.task_id or "" for turn in turns]
     states = {one: named.get((one in undoable, one in pending), "") for one in ids}

@@ -62,7 +62,7 @@ class Talk:
                 self.mode = ApplyMode(arguments[0])
             except ValueError:
                 modes = ", ".join(ApplyMode)
-                raise ConfigurationError(f"{arguments[0]!r} is no mode; there are: {modes}") from None
+                raise ConfigurationError(f"{arguments[0]!r} is not a mode; the modes are: {modes}") from None
         show(f"apply: {(self.mode or self.config.apply).value}")
 
     def toggle_plan(self) -> None:

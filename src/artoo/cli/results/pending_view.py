@@ -131,7 +131,7 @@ async def with_the_task(
     """
     typed = () if paths is None else (*([task] if task else []), *paths)
     if empty := [path for path in typed if not path.strip("/")]:
-        raise ConfigurationError(f"{empty[0]!r} names no change of a task; artoo diff lists the changes")
+        raise ConfigurationError(f"{empty[0]!r} is not a path of a change; artoo diff lists the changes")
     # The changes of another machine are not pending here, so their files are fetched for the duration of the
     # command.
     if task and config.store is not None and not any(one.task_id.startswith(task) for one in found):

@@ -144,7 +144,7 @@ class ResultText:
         effective = result.changes.state in ("none", "applied")
         tone = Tone.MADE if effective and result.assurance is not Assurance.UNVERIFIED else Tone.WAITS
         line = self.paint(self.text(ASSURANCE[result.assurance]), tone)
-        return f"{line} {self.text('There are gaps.')}" if result.unmet else line
+        return f"{line} {self.text('Some criteria are not met.')}" if result.unmet else line
 
 
 def allowing(acts: Iterable[AskedAct]) -> list[str]:

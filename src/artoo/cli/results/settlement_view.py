@@ -157,10 +157,10 @@ def _became(one: Became, text: Catalogue) -> str:
     sentence = {
         "applied": "Applied {when}: {what}",
         "discarded": "Discarded {when}",
-        "expired": "Dropped {when}: it had waited too long",
+        "expired": "Deleted {when}: the changes expired without a decision",
         "undone": "Undone {when}: {what}",
     }[one.act]
     when = text("when it ended") if one.at is None else local_time(one.at)
     what = on_one_line(one.paths, Here(), text, one.count - len(one.paths))
-    left = f"; {text('{count} left, changed since', count=f'{one.left:,}')}" if one.left else ""
+    left = f"; {text('{count} not restored, because changed since', count=f'{one.left:,}')}" if one.left else ""
     return text(sentence, when=when, what=what) + left

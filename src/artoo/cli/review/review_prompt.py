@@ -106,7 +106,7 @@ class ReviewPrompt:
                 return None
             paths, unknown = chosen(typed, listed, self._layout.here)
             for part in unknown:
-                self._screen.say(f"{self._words('not among them: {part}', part=part)}\n")
+                self._screen.say(f"{self._words('not in the list: {part}', part=part)}\n")
             if paths and not unknown:
                 break
         taken = [one for one in listed if one.path in paths]

@@ -95,7 +95,7 @@ class Artoo:
         deps: Sequence[object] = (),
     ) -> None:
         if inspect.iscoroutinefunction(on_output):
-            raise ConfigurationError("on_output is called and not awaited: give a plain function")
+            raise ConfigurationError("on_output is called and not awaited; pass a plain function")
         self._environ = os.environ if environ is None else environ
         if config is not None:
             require("config", config, Config, 'Config(apply="edits")')

@@ -22,4 +22,4 @@ def default_home(environ: Mapping[str, str]) -> Path:
     try:
         return Path(named).expanduser().absolute() if named else Path("~/.artoo").expanduser()
     except RuntimeError as error:
-        raise ConfigurationError(f"{HOME_VARIABLE} is {named!r}, a home that nobody here has") from error
+        raise ConfigurationError(f"{HOME_VARIABLE} is {named!r}, but there is no such user") from error

@@ -215,7 +215,7 @@ class RunOptions:
             # A command in which undecodable bytes are replaced would be another command.
             if (said := well_formed(command)) != command:
                 raise ConfigurationError(
-                    f"the check {said!r} holds what is no UTF-8; name such a file by a pattern, as in: ls caf*"
+                    f"the check {said!r} is not valid UTF-8; name such a file by a pattern, as in: ls caf*"
                 )
 
     def mode(self, configured: ApplyMode) -> ApplyMode:

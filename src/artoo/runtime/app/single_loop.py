@@ -26,7 +26,7 @@ class OneLoop:
         left = before is not None and before.is_closed() and not asyncio.all_tasks(before)
         if before is not None and not left:
             raise ConfigurationError(
-                "this Artoo is open already; enter it once, and hand on what `async with` gave"
+                "this Artoo is already open; open it once, and pass on the object that `async with` returned"
             )
         self._loop = asyncio.get_running_loop()
         return left

@@ -118,7 +118,7 @@ class Agreed:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_whole(file, kept.model_dump_json(indent=1).encode())
         except OSError as error:
-            raise ConfigurationError(f"what was said to skills cannot be kept in {file}: {error}") from error
+            raise ConfigurationError(f"your answers about skills cannot be stored in {file}: {error}") from error
 
     def _read(self) -> _Answers:
         try:

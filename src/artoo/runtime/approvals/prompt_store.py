@@ -235,7 +235,9 @@ def send_message(home: Path, task_id: str, message: UserMessage) -> bool:
     folder = _folder(home)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if len(_message_files(folder, task_id)) >= MOST_MESSAGES:
-        raise ConfigurationError(f"{MOST_MESSAGES} messages wait for this task already; let it read them first")
+        raise ConfigurationError(
+            f"{MOST_MESSAGES} messages are already waiting for this task; send more after it has read them"
+        )
     name = f"{directory_name(task_id)}.{time.time_ns():020d}{secrets.token_hex(4)}.message"
     write_new(folder / name, message.model_dump_json().encode(), sync=False)
     return True

@@ -72,7 +72,9 @@ class Changes(Settled):
         from artoo.runtime.changes.find_pending import find_pending
 
         if self._config is None:
-            raise ConfigurationError("these changes come from a log; Artoo.pending has what still waits")
+            raise ConfigurationError(
+                "these changes come from a log; Artoo.pending lists the changes that are still pending"
+            )
         return await asyncio.to_thread(find_pending, self._config, self._task_id)
 
 

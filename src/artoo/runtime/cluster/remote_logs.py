@@ -193,7 +193,9 @@ def _copied(connection: Connection, machine: str, files: Sequence[str], place: P
     for file in files:
         parts = PurePosixPath(file).parts
         if PurePosixPath(file).is_absolute() or ".." in parts or parts[:1] not in (("tasks",), ("audit",)):
-            raise ConfigurationError(f"The store names a file {file!r} of machine {machine}: that is no log.")
+            raise ConfigurationError(
+                f"The store names a file {file!r} of machine {machine}: this is not the name of a log."
+            )
         path = place.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(path, stream.content(connection, machine, file), sync=False)

@@ -237,7 +237,7 @@ def _speaker(envelope: Envelope) -> Speaker:
 
 def _fail(waiter: Waiter) -> None:
     if not waiter.done.done():
-        waiter.done.set_exception(NoAnswer(f"the log says that the role failed here, waiting for {waiter.what}"))
+        waiter.done.set_exception(NoAnswer(f"in the log, the role failed here while it waited for {waiter.what}"))
 
 
 class ReplayClock:

@@ -77,7 +77,7 @@ def changed(h: Hyperparameters, lines: Sequence[str]) -> Hyperparameters:
             kind = "a whole number" if known[name] is int else "a number"
             raise ConfigurationError(f"--with {part!r}: {value!r} is not {kind}") from error
     if values.get("gradient", "paper") not in ("paper", "equal_cost"):
-        raise ConfigurationError("--with gradient: it is paper or equal_cost")
+        raise ConfigurationError("--with gradient: write gradient=paper or gradient=equal_cost")
     try:
         return replace(h, **values)
     except ValueError as error:

@@ -202,7 +202,9 @@ def log_to_resume(home: Path, task_id: str | None) -> TaskLogReader:
             continue
         return TaskLogReader(summary.directory)
     if only_agents_stopped(home):
-        raise ConfigurationError("only work of agents has stopped before its end: artoo serve goes on with that")
+        raise ConfigurationError(
+            "only work of standing agents has stopped before its end; artoo serve continues it"
+        )
     raise ConfigurationError(f"no task in {home} has stopped before its end (`artoo log list` shows all tasks)")
 
 
@@ -220,12 +222,12 @@ def resumption_of(log: Sequence[Envelope | Gap], agent: StandingSegments | None 
     if recording.opened.standing and agent is None:
         raise ConfigurationError(
             f"task {recording.task_id} was done for a standing agent, with its rights, in a workspace of its own; "
-            "the agent takes its work up again when `artoo serve` runs"
+            "`artoo serve` continues the agent's work"
         )
     if not Path(recording.request.project).is_dir():
         raise ConfigurationError(
             f"task {recording.task_id} worked in {recording.request.project}, which is not there any more; "
-            "put it back, or run the request again somewhere else"
+            "restore it, or run the request again in another directory"
         )
     last = recording.stream[-1].id
     return Resumption(recording, TaskResumed(after=last, dropped=dropped, artoo=own_version()))
@@ -244,7 +246,8 @@ async def resumed(following: Coroutine[None, None, T], resumption: Resumption) -
         "" if recorded_by == own_version() else f" (it was run by artoo {recorded_by}, this is {own_version()})"
     )
     raise ConfigurationError(
-        f"task {resumption.task_id} cannot go on: its log does not lead to where it was{versions}: {found[0]}. "
+        f"task {resumption.task_id} cannot go on: a replay of its log does not reach the state in which it "
+        f"stopped{versions}: {found[0]}. "
         "Nothing was done. Run the request again"
     )
 

@@ -107,7 +107,7 @@ async def _begun(shop: Workshop, task_id: str, text: str, history: Sequence[Turn
     roots = shop.roots(options)
     answers = shop.answers(options, roots, task_id)
     if options.plan and answers.confirm is None:
-        raise ConfigurationError("nobody is here to approve a plan; leave --plan out, or run it in a terminal")
+        raise ConfigurationError("no user can approve the plan here; omit --plan, or run the command in a terminal")
     memory = await shop.memory(options)
     behalf, mode = options.behalf or Behalf(), options.mode(shop.config.apply)
     model = behalf.model(shop.model_of(options))

@@ -99,7 +99,7 @@ def settings_of(opened: TaskOpened, project: str = "") -> TaskSettings:
         )
     except ValueError as error:
         raise ConfigurationError(
-            f"the task was run by artoo {opened.artoo} with settings that artoo {own_version()} cannot use: "
+            f"the task was run by artoo {opened.artoo} with settings that artoo {own_version()} does not have: "
             f"{error}; use the version that ran it"
         ) from error
 

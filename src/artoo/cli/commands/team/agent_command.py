@@ -148,7 +148,7 @@ def resume(name: str) -> None:
 @click.option("--why", default="", help="The reason, for the record.")
 @as_json_option
 def retire(name: str, why: str, as_json: bool) -> None:
-    """Remove NAME from the team. Its open tasks can be taken by any agent; its records are kept.
+    """Remove NAME from the team. Any agent can take its open tasks. Its mail, memory and submissions are kept.
 
     Its submissions still need their review. `artoo agent accept NAME` brings the agent back.
     """

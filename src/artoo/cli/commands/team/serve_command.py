@@ -63,8 +63,8 @@ def _team_options(command: Callable[..., None]) -> Callable[..., None]:
 def serve(context: click.Context, events: bool, as_json: bool, web: bool, port: int | None) -> None:
     """Run the agents until Ctrl-C, in one process per home.
 
-    Ctrl-C ends running work or returns it to the board, and the next start continues it. A second Ctrl-C ends at
-    once. The commands serve browsers, editors and other programs.
+    Ctrl-C stops running work or returns it to the board, and the next start continues it. A second Ctrl-C exits at
+    once. The commands below start servers for browsers, editors and other programs.
     """
     if context.invoked_subcommand is None:
         context.exit(_serve_team(events, as_json, web=web, port=port))
@@ -82,7 +82,7 @@ def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> 
     from artoo.team.locks import only_instance
 
     if port is not None and not web:
-        raise click.UsageError("--port is that of the page: say --web too")
+        raise click.UsageError("--port is only for the web UI; add --web")
     config = load_config()
     with only_instance(config.home):
         return asyncio.run(_serve_with_page(config, _printer(events, as_json), web=web, port=port))
@@ -94,8 +94,9 @@ def _serve_team(events: bool, as_json: bool, *, web: bool, port: int | None) -> 
 def worker(context: click.Context, events: bool, as_json: bool) -> None:
     """Run agents of a shared store on this machine, without their folders, until Ctrl-C.
 
-    It runs agents that work nowhere else, and tasks of the `projects` in its configuration. Submissions stay in
-    the store until their review. Patrols and dreams run on the machines that have the agents' folders.
+    It runs agents that work on no other machine, and does tasks of the `projects` in its configuration. Submissions
+    stay in the store until their review. Patrols and dream cycles run only on machines that have the agents'
+    folders.
     """
     from artoo.team.locks import only_instance
 

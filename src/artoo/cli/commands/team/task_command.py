@@ -60,7 +60,7 @@ def task(context: click.Context) -> None:
     type=_complexity,
     default=UNSET,
     show_default=True,
-    help="An unset complexity is reviewed like critical.",
+    help="Decides whether the result is reviewed. Unset: it is reviewed like a critical task.",
 )
 @click.option(
     "--project",
@@ -201,7 +201,7 @@ def move(
 def review(
     context: click.Context, identifier: str, verdict: str, why: tuple[str, ...], digest: str | None, as_json: bool
 ) -> None:
-    """Approve or reject a submission. WHY reaches the agent that does the task again.
+    """Approve or reject a submission. The agent that does a rejected task again is shown WHY.
 
     Changes that overwrite, delete or otherwise lose something are shown and need your consent. Without a terminal,
     --digest names the changes that you agree to. Exit code 1: nothing was approved.
