@@ -36,6 +36,7 @@ GRAMMARS: dict[str, str] = {
     "evidence/facts.py _ENDING": "the ending of a file's name",
     "evidence/facts.py _NAME": "a word that may be a directory's name",
     "evidence/grounding.py _DIGITS": "digits",
+    "evidence/grounding.py _begins_a_version": "a decimal number of the answer, with no digit beside it",
     "evidence/grounding.py _COMMAS": "what stands between the items of a list in a line",
     "evidence/grounding.py _ELLIPSIS": "where a quotation leaves something out",
     "evidence/grounding.py _LEADING_ZERO": "a number's leading zero",

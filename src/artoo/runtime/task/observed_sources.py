@@ -64,7 +64,8 @@ class LiveEyes:
             self._port.publish(Observed(source=source, answer=plain(found)))
         return found
 
-    last = between
+    async def last(self, source: Source, kind: type[T], look: Callable[[], Awaitable[T]]) -> T:
+        return await self.between(source, kind, look)
 
 
 def plain(seen: object) -> JsonValue:
