@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from artoo.contracts.execution import CallStatus
 from artoo.ports.sandbox import Roots
 from artoo.ports.workspace import Files
 from artoo.tools.builtin.search_text import MAX_FILE_BYTES, SearchText
+from artoo.tools.files.walk import WalkLimits
 from artoo.workspace.files.rooted import RealFiles
 
 
@@ -28,6 +30,13 @@ async def test_it_names_file_and_line(tool: SearchText) -> None:
     outcome = await tool.run({"pattern": "API_KEY="})
     assert outcome.output.splitlines() == ["1 file contains API_KEY=", "conf/a.env:2: API_KEY=zz91"]
     assert (outcome.status, outcome.result_count, outcome.truncated) == (CallStatus.OK, 1, False)
+
+
+async def test_a_search_that_stopped_early_does_not_say_that_nothing_is_there(tool: SearchText) -> None:
+    """The status is a timeout, and the text names no count of files."""
+    outcome = await replace(tool, limits=WalkLimits(entries=1)).run({"pattern": "nowhere"})
+    assert outcome.status is CallStatus.TIMEOUT
+    assert outcome.output.splitlines()[0] == "not searched to the end, and nothing found so far: nowhere"
 
 
 async def test_lines_around_a_match_are_shown(tool: SearchText, tmp_path: Path) -> None:

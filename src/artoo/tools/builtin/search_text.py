@@ -102,10 +102,12 @@ class SearchText(CountsAsItself):
                 break
         early = found_lines == MAX_MATCHES or not walk.complete
         search.unsearched[_UNREADABLE] += [printable(f"{prefix}{folder}/") for folder in walk.unreadable]
-        found = "file contains" if len(holding) == 1 else "files contain"
+        found = f"{len(holding)} {'file contains' if len(holding) == 1 else 'files contain'} {search.pattern}"
+        if early and not lines:  # "0 files contain" would read like a finding
+            found = f"not searched to the end, and nothing found so far: {search.pattern}"
         rest = [_remark(why, paths) for why, paths in search.unsearched.items() if paths]
         return Outcome(
-            output="\n".join([f"{len(holding)} {found} {search.pattern}", *lines, *search.remarks, *rest]),
+            output="\n".join([found, *lines, *search.remarks, *rest]),
             status=CallStatus.TIMEOUT if early and not lines else CallStatus.OK,
             truncated=early,
             result_count=found_lines,
