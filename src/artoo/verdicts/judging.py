@@ -29,7 +29,6 @@ from artoo.verdicts.checks import CheckResult, lacks, run_check
 # Limits of a correction: the characters of all its reasons together, the characters of the judge's advice, and the
 # number of reasons. A single failed check has room for both ends of its output and of its error output.
 _REASONS, _ADVICE, _NAMED = 1_200, 400, 2
-# Characters of a difference that are read only to learn whether there is a difference.
 # The reason of a criterion that stays open because no call shows anything about it.
 OWN_WORDS = Reason(found=Found.OWN_WORDS)
 # The criterion of Law 0 itself. A fact fails it if all other criteria of the result are decided.
