@@ -57,11 +57,11 @@ async def test_what_nobody_could_do_waits_for_the_operator(tmp_path: Path) -> No
         async def named() -> list[str]:
             return [one.why for one in await left_to_operator(opened.database, SEED_POLICIES)]
 
-        assert [why.startswith("no agent is there") for why in await named()] == [True]
+        assert [why.startswith("no agent can do this") for why in await named()] == [True]
         await opened.registry.register("ada", OPERATOR, sha256="a" * 64)
         assert await named() == []
         await opened.registry.retire("ada", OPERATOR)
-        assert [why.startswith("no agent is there") for why in await named()] == [True]
+        assert [why.startswith("no agent can do this") for why in await named()] == [True]
 
 
 async def test_a_project_that_no_machine_at_work_has_is_named(tmp_path: Path) -> None:

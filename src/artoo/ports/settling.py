@@ -35,9 +35,9 @@ class NothingToSettle:
     """An implementation of Settling for a task that has no workspace."""
 
     async def settle(self, ending: Ending, questions: Questions | None) -> Settled:
-        """Report that nothing was changed."""
+        """Return an empty result, because without a workspace nothing was changed."""
         return Settled()
 
     async def settle_live(self) -> tuple[str, ...]:
-        """Report that nothing was changed."""
+        """Return an empty result, because without a workspace nothing was changed."""
         return ()

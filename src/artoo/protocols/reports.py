@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from artoo.contracts.changes import Conflict
 from artoo.contracts.settling import Review, Settled
-from artoo.contracts.solution import FinalResult, StoppedBy
+from artoo.contracts.solution import FinalResult
 from artoo.protocols.handed import LONGEST_DOING, HandedTask
 from artoo.redaction import Redactor
 from artoo.runtime.changes.pending_changes import Pending
@@ -138,14 +138,14 @@ def running_report(task: HandedTask, clean: Redactor) -> TaskReport:
 def result_report(result: FinalResult, request: str, after: Afterwards, clean: Redactor) -> TaskReport:
     """Report a task that has ended. `after` is the present state of the task's changes."""
     cost, changes = result.cost, result.changes
-    asks = result.stopped_by is StoppedBy.QUESTION
     # No record says that the changes were applied or discarded, so the report repeats the state at the end of the
     # task.
     unknown = after.waited is not None
-    waits = None if unknown else after.waits is not None
+    ended = status_of(result, waits=None if unknown else after.waits is not None)
+    asks = ended == "needs_input"
     return TaskReport(
         task_id=result.task_id,
-        status="asks" if asks else status_of(result, waits=waits),
+        status="asks" if ended == "needs_input" else ended,
         request=clean.text(request),
         question=clean.text(result.output) if asks else "",
         answer=clean.text(told(result) if unknown else _answer(result, after.waits)),

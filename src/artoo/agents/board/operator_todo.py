@@ -98,7 +98,7 @@ def _why(reading: Reading, row: Row, agents: list[Mover], policies: Policies) ->
         case BoardState.PENDING if task.assignee == OPERATOR:
             return "is yours to do"
         case BoardState.PENDING if reading.one(f"SELECT 1 FROM tasks WHERE id = ? AND {_NOBODYS}", (task.id,)):
-            return "no agent is there that could do it: artoo agent new NAME, or cancel it"
+            return "no agent can do this task: create one with `artoo agent new NAME`, or cancel the task"
         case BoardState.PENDING if _is_nowhere(reading, task.id):
             return (
                 f"no machine that works has its project {task.project}: name the directory in `projects` on one,"

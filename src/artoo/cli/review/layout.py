@@ -229,7 +229,7 @@ class Layout:
     def diffs(self) -> list[str]:
         """Return the lines for every change with its diff, the most dangerous change first."""
         lines: list[str] = []
-        crowded = self._crowds if self.opened_by else {}
+        crowded: Mapping[str, int] = self._crowds if self.opened_by else dict[str, int]()
         objects = {} if self.unfolded else objects_of(self.applicable)
         last: ClassifiedChange | None = None
         for change in self.applicable:

@@ -144,8 +144,8 @@ def _text_of(content: bytes) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One replacement in a text. CRLF and LF count as equal when the old text is searched. The file keeps its line
-    ends."""
+    """One replacement in a text. When the old text is looked up, CRLF and LF count as equal. The file keeps its
+    line ends."""
 
     file: Text
     old: str

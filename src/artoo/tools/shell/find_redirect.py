@@ -30,7 +30,7 @@ def index_query(command: str, roots: Roots) -> FileQuery | None:
 
     A pure search is a single `find` outside a pipeline. All its starting points are personal directories outside of
     the project and of the output folder. It uses only -name or -iname, -type f or d, -print, -maxdepth and
-    -mindepth. The two depths are ignored.
+    -mindepth. The index search ignores -maxdepth and -mindepth.
     """
     only = parse_command(_SILENT.sub("", command), {"HOME": str(roots.home)}).only
     if only is None or only.program != "find":

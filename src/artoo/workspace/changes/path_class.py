@@ -105,8 +105,8 @@ class Places:
         """Return the class of the directory that contains a path (workspace, project or None), and the part of the
         path below that directory.
 
-        If the project is the home itself, the home's hidden directories are not part of it. If the project or the
-        workspace contains the whole home directory, it does not count.
+        If the project is the user's home directory itself, its hidden directories are not part of the project. If
+        the project or the workspace contains the whole home directory, it does not count.
         """
         below = _below(path, self.workspace)
         if below is not None and _below(self.home, self.workspace) is None:
