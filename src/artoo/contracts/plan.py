@@ -1,4 +1,4 @@
-"""Plan, subtasks, directive, prohibited tools and dispatch, from the planner to executors and validators.
+"""Plan with the most subtasks, directive, prohibited tools and dispatch, from planner to executors and validators.
 
 The route is R2 → dispatcher → R3, R4a, R4b.
 """

@@ -1,4 +1,4 @@
-"""A task that another program started, with its open question, and the seconds after which it times out."""
+"""A task that another program started, with its open question, and the time until silence counts as a refusal."""
 
 from __future__ import annotations
 

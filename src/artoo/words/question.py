@@ -1,4 +1,4 @@
-"""The answers to an approval question (names, labels, typed words, confirmations), and its summary above them.
+"""The answers to an approval question (labels, typed words) while a task runs, and its summary above them.
 
 Every surface but the web UI takes the answers from here. Whether a consent allows an operation is in
 `contracts/confirmation.py`.

@@ -28,9 +28,9 @@ def config() -> None:
 @config.command(context_settings=HELP)
 def path() -> None:
     """Show the path of the configuration file."""
-    from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.app.home import config_file, default_home
 
-    show(str(default_home(os.environ) / CONFIG_NAME))
+    show(str(config_file(default_home(os.environ))))
 
 
 @config.command(context_settings=HELP)
@@ -63,13 +63,13 @@ def set_(key: str, value: str) -> None:
     """
     import yaml
 
-    from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.app.home import config_file, default_home
     from artoo.runtime.config.loader import checked
     from artoo.settings.text_file import bytes_of, decoded, put
     from artoo.settings.yaml_edit import with_value
     from artoo.settings.yaml_file import parse
 
-    file = default_home(os.environ) / CONFIG_NAME
+    file = config_file(default_home(os.environ))
     try:
         meant = cast(Value, yaml.safe_load(value))
     except yaml.YAMLError as error:
@@ -97,14 +97,14 @@ def _route(key: str) -> list[str]:
 def init(force: bool, schema: bool) -> None:
     """Write a commented configuration, if there is none."""
     from artoo.disk.whole import write_new, write_whole
-    from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.app.home import config_file, default_home
     from artoo.runtime.config.template import template_text
 
     if schema:
         click.echo(schema_text(), nl=False)
         return
     home = default_home(os.environ)
-    path = home / CONFIG_NAME
+    path = config_file(home)
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if path.exists() and not force:

@@ -1,4 +1,4 @@
-"""`artoo undo`: list applied tasks, and restore the files that a task changed, except files changed since."""
+"""`artoo undo`: list applied tasks, and restore the files that `workspace.commit.restore` permits."""
 
 from __future__ import annotations
 

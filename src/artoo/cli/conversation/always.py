@@ -27,12 +27,12 @@ def lines_for(acts: Iterable[AskedAct]) -> tuple[str, ...]:
 
 def allow_always(lines: Iterable[str]) -> str:
     """Add lines to `allow` in the configuration file. Return the path of the file. Raises ConfigurationError."""
-    from artoo.runtime.app.home import CONFIG_NAME, default_home
+    from artoo.runtime.app.home import config_file, default_home
     from artoo.runtime.config.loader import checked, read_config
     from artoo.settings.text_file import bytes_of, decoded, put
     from artoo.settings.yaml_edit import with_value
 
-    file = default_home(os.environ) / CONFIG_NAME
+    file = config_file(default_home(os.environ))
     text = decoded(bytes_of(file) or b"", file)
     wanted = dict.fromkeys((*read_config(file, {}).allow, *lines))
     changed = with_value(text, ["allow"], list(wanted))

@@ -19,7 +19,7 @@ from pathlib import Path
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
 from artoo.prompts.library import require_shipped
-from artoo.runtime.app.home import CONFIG_NAME
+from artoo.runtime.app.home import config_file
 from artoo.runtime.config.loader import APPLY_ALL, load_config
 from artoo.runtime.config.model import Config
 
@@ -94,7 +94,7 @@ def configuration(directory: Path, environ: Mapping[str, str]) -> tuple[Diagnosi
         config = load_config(environ)
     except ConfigurationError as error:
         return Diagnosis("config", State.FAIL, str(error), "correct what is named, or: artoo init --force"), None
-    path = directory / CONFIG_NAME
+    path = config_file(directory)
     if not path.exists():
         return Diagnosis("config", State.OK, "defaults (artoo init writes a file to change them)"), config
     return Diagnosis("config", State.OK, str(path)), config

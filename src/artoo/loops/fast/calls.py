@@ -1,4 +1,4 @@
-"""Make a subtask's tool calls, number and record them, and print their results (status, duration) for the model.
+"""Make a subtask's tool calls, record them, and print them for the model, as one line if dropped.
 
 The numbers begin at 1 and continue over all attempts.
 

@@ -1,4 +1,4 @@
-"""The class `Artoo`, which holds models, bus and tools, and runs, streams or resumes tasks."""
+"""The class `Artoo`, which runs, streams or resumes tasks (its call options are in `run_options`)."""
 
 from __future__ import annotations
 

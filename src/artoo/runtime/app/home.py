@@ -1,4 +1,4 @@
-"""Find artoo's home directory (`ARTOO_HOME`, or else `~/.artoo`), and the name of its configuration file.
+"""Find artoo's home directory (`ARTOO_HOME`, or else `~/.artoo`), and the path of its configuration file.
 
 This is a module of its own, because every command imports it at startup.
 """
@@ -11,7 +11,11 @@ from pathlib import Path
 from artoo.contracts.errors import ConfigurationError
 
 HOME_VARIABLE = "ARTOO_HOME"
-CONFIG_NAME = "config.yaml"
+
+
+def config_file(home: Path) -> Path:
+    """Return the path of the configuration file of artoo's home."""
+    return home / "config.yaml"
 
 
 def default_home(environ: Mapping[str, str]) -> Path:

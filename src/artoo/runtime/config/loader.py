@@ -12,7 +12,7 @@ from pathlib import Path
 
 from artoo.contracts.errors import ConfigurationError
 from artoo.contracts.settling import ApplyMode
-from artoo.runtime.app.home import CONFIG_NAME, default_home
+from artoo.runtime.app.home import config_file, default_home
 from artoo.runtime.config.env_overrides import overrides, warn_once
 from artoo.runtime.config.model import Config
 from artoo.settings.places import Places, Tree
@@ -34,7 +34,7 @@ def load_config(environ: Mapping[str, str] | None = None) -> Config:
     """
     given = os.environ if environ is None else environ
     home = default_home(given)
-    return read_config(home / CONFIG_NAME, given).at_home(home)
+    return read_config(config_file(home), given).at_home(home)
 
 
 def read_config(path: Path, environ: Mapping[str, str]) -> Config:

@@ -1,4 +1,4 @@
-"""The approval gate, which asks before operations that cannot be staged, and remembers answers for a task.
+"""The approval gate, which asks before operations that cannot be staged, with the words of a refusal.
 
 Reference: Law 1.
 

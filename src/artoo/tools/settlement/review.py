@@ -1,4 +1,4 @@
-"""Build the approval question for a change set, most dangerous first, with the largest diff.
+"""Build the approval question for a change set, most dangerous first, with the limit on its diff lines.
 
 An answer is valid only for the digest of this change set.
 """

@@ -1,4 +1,4 @@
-"""Restore the paths of an apply after failure, crash or undo, except paths changed since.
+"""Restore the paths of an apply after failure, crash or undo, and decide which paths have changed since.
 
 It is decided for every path separately whether it is restored. A path that the user has changed since is not
 restored, and is reported. In an interrupted apply or undo (`lenient`), a path may be in an intermediate state. It
