@@ -98,7 +98,7 @@ async def test_a_plan_is_approved_before_anything_runs(world: World) -> None:
 
 
 async def test_remarks_change_the_plan(world: World) -> None:
-    """R2 plans once more, with its plan and the remarks before it."""
+    """R2 plans once more, with its plan and the remarks before it, and the worker is shown them."""
     person = Person(Words(text="Use wc, and say the file's name."), Consent.ONCE)
     second = plan(subtask("count with wc", matches(r"\d")))
     ended = await approved(world, person, ONE, second, steps=shell("wc -l a.txt"))
@@ -106,6 +106,7 @@ async def test_remarks_change_the_plan(world: World) -> None:
     asked = ended.asked("Plan")[1].user
     assert "Use wc, and say the file's name." in asked and "count the lines of a.txt" in asked
     assert [each.intent for each in ended.one(Plan).subtasks] == ["count with wc"]
+    assert "Use wc, and say the file's name." in ended.asked("ExecutorStep")[0].user
 
 
 async def test_a_rejected_plan_ends_the_task(world: World) -> None:

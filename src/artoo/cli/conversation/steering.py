@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # not imported above, because the module loads every role
     from artoo.runtime.app.artoo import Artoo
 
 BY = "terminal"
+INTERRUPTED = "Interrupted. What should be different? (Enter: go on, Ctrl-C: end the task) "
 
 
 class Steering:
@@ -80,9 +81,7 @@ class Steering:
     async def _ask(self, dialogue: Dialogue) -> None:
         while True:
             await self._held.wait()
-            said = await dialogue.message(
-                self._view.text("Interrupted. What should be different? (Enter: go on, Ctrl-C: end the task) ")
-            )
+            said = await dialogue.message(self._view.text(INTERRUPTED))
             if said is None:
                 self.stop()
                 return

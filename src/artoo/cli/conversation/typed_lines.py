@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from prompt_toolkit.application.run_in_terminal import in_terminal
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from artoo.cli.conversation.prompt import Prompt
-from artoo.cli.conversation.steering import Steering
+from artoo.cli.conversation.steering import INTERRUPTED, Steering
 from artoo.cli.display.colors import is_plain
 from artoo.cli.display.line_wrap import fold_text
 from artoo.cli.display.markdown import split_complete
@@ -90,6 +90,7 @@ class TypedLines:
         self._prompt = prompt
         self._view = TaskView()
         self._display = TalkDisplay(self._view)
+        self._is_held: Callable[[], bool] = lambda: False
 
     def display(self, view: TaskView) -> TalkDisplay:
         """Return the display that is used while the input line is open."""
@@ -106,6 +107,7 @@ class TypedLines:
     async def _read(self, steering: Steering) -> None:
         """Read lines and send them to the task. Ctrl-C or Ctrl-D interrupts the current turn. A second one ends the
         task."""
+        self._is_held = lambda: steering.is_held
         while True:
             line = await self._prompt.read_beside(self._growing, self._status)
             if line is None:
@@ -122,6 +124,8 @@ class TypedLines:
 
     def _status(self) -> str:
         view = self._view
+        if self._is_held():
+            return f" {view.text(INTERRUPTED)}"
         doing = view.question or view.phase or view.text("checking" if view.checking else "choosing a step")
         cost = cost_line(view.cost, view.text, rounds=0)
         return f" {doing}{DOT}{view.text('type to steer; Ctrl-C interrupts')}{DOT}{cost}"

@@ -53,6 +53,7 @@ _SMALL_PLAN_TOKENS = 800
 _DRAFT_SHOWN = 4_000
 # The number of times that a user may ask for changes of a plan. After that the task ends.
 _MOST_CHANGES = 5
+_CHANGED = "The user has changed this request:"
 
 
 @dataclass(slots=True)
@@ -201,6 +202,9 @@ class Planner:
             self._adopt(task, made, cause)
         elif answer.decision == "change" and len(made.this.remarks) < _MOST_CHANGES:
             remarks = (*made.this.remarks, answer.remarks)
+            # Workers, judges and later rounds are shown the request, so the change belongs to it.
+            changed = f"{task.spec.intent}\n\n{_CHANGED}\n{answer.remarks}"
+            task.spec = task.spec.model_copy(update={"intent": changed})
             await self._plan(task, replace(made.this, proposed=made.plan, remarks=remarks), cause)
         else:
             why = "rejected the plan" if answer.decision == "reject" else f"had {_MOST_CHANGES} plans changed"
