@@ -27,12 +27,17 @@ def project(project: Path) -> Path:
     return project
 
 
+def planned(word: str) -> dict[str, object]:
+    """A plan that is done when a.txt says `word`."""
+    check = {"check": "file_matches", "path": "a.txt", "regex": word}
+    criteria = [{"text": f"a.txt says {word}", "mode": "verifiable", "check": check}]
+    return {"subtasks": [{"intent": "mend a.txt", "tool": "shell", "success_criteria": criteria}]}
+
+
 def script() -> dict[str, Entry]:
     """One subtask, one command, one criterion that code checks."""
-    check = {"check": "file_matches", "path": "a.txt", "regex": "new"}
-    criteria = [{"text": "a.txt says new", "mode": "verifiable", "check": check}]
     return {
-        "Plan": {"subtasks": [{"intent": "mend a.txt", "tool": "shell", "success_criteria": criteria}]},
+        "Plan": planned("new"),
         "ExecutorStep": with_body({"tool": "shell", "is_final": True}, CHANGE),
     }
 
@@ -138,7 +143,7 @@ async def test_what_must_be_different_is_the_next_request(project: Path) -> None
         if asked.contract == "TaskSpec":
             return {"task_id": "mend", "intent": "make it newer"}
         if asked.contract == "Plan":
-            return script()["Plan"]  # pyright: ignore[reportReturnType]
+            return planned("newer" if "make it newer" in asked.user else "new")
         return with_body({"tool": "shell", "is_final": True}, next(commands))
 
     async with ScriptedServer(answer) as server:

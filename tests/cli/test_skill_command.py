@@ -101,4 +101,4 @@ def test_an_answer_that_cannot_be_stored_is_an_error(home: Path, skill: Skill) -
     write(Path(".artoo/skills/greeting"))
     (home / "skills-agreed.json").mkdir(parents=True)
     code, told = skill("accept", "greeting")
-    assert code == 2 and "cannot be kept" in told and "is accepted" not in told
+    assert code == 2 and "cannot be stored" in told and "is accepted" not in told

@@ -97,7 +97,7 @@ def test_only_agents_have_stopped(home: Path, capsys: pytest.CaptureFixture[str]
     """Who resumes what is nobody's but an agent's is told who goes on with it."""
     logged(home, AGENTS, "write d", standing=True)
     assert main(["resume"]) == 2
-    assert "only work of agents has stopped" in capsys.readouterr().err
+    assert "only work of standing agents has stopped" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("as_json", [False, True])

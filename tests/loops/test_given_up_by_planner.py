@@ -52,7 +52,7 @@ async def test_a_planner_says_that_the_rest_cannot_be_done(world: World) -> None
     assert [each.criterion for each in ended.result.unmet] == [_PUSHED]
     assert ended.result.output.endswith(said), "what stands comes with it"
     assert len(ended.asked("Plan")) == 2
-    assert ended.told.startswith("It cannot be done")
+    assert ended.told.startswith("As far as artoo has seen, it cannot be done")
 
 
 async def test_a_reply_about_what_no_call_has_shown_is_still_refused(world: World) -> None:

@@ -294,6 +294,6 @@ async def test_nothing_is_done_when_the_log_leads_elsewhere(world: World, monkey
     with monkeypatch.context() as patch, pytest.raises(ConfigurationError) as refused:
         patch.setattr(Planner, "_handle", other)
         await go_on(world, {})
-    assert "its log does not lead to where it was" in repr(refused.value)
+    assert "a replay of its log does not reach the state" in repr(refused.value)
     assert "round 1, R2" in repr(refused.value)
     assert len(messages(world)) == before

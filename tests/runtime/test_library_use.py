@@ -51,7 +51,7 @@ async def test_an_open_artoo_is_not_opened_again(config: Config, tmp_path: Path)
         config, environ={}, model=ScriptedModel({"Plan": [PLAN, PLAN], "ExecutorStep": [step, step]}, leftover=True)
     )
     async with artoo:
-        with pytest.raises(ConfigurationError, match="open already"):
+        with pytest.raises(ConfigurationError, match="already open"):
             async with artoo:
                 pass
         assert (await artoo.run("How many lines has a.txt?", options=options(tmp_path))).output == "2"

@@ -40,6 +40,12 @@ def exists(path: str) -> dict[str, object]:
     return {"text": f"{path} exists", "mode": "verifiable", "check": {"check": "file_exists", "path": path}}
 
 
+def says(path: str, regex: str) -> dict[str, object]:
+    """A verifiable criterion: the file matches. Once the file is there, its existence would show nothing."""
+    check = {"check": "file_matches", "path": path, "regex": regex}
+    return {"text": f"{path} says {regex}", "mode": "verifiable", "check": check}
+
+
 def write(path: str, text: str) -> Reply:
     """A step that makes a file."""
     return with_body({"tool": "write_file", "input": path, "is_final": True}, text, "text")

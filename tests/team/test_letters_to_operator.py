@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from team_world import crew, exists, plan, write
+from team_world import crew, exists, plan, says, write
 
 from artoo import Config
 from artoo.agents.board.operator_todo import left_to_operator
@@ -52,7 +52,9 @@ async def test_what_goes_with_a_question_waits_for_its_answer(place: Path, trust
     def script(asked: Asked) -> Scripted:
         match asked.contract:
             case "Plan":
-                return plan("write new.txt", exists("new.txt"))
+                return plan(
+                    "write new.txt", says("new.txt", "hello") if "in English" in asked.user else exists("new.txt")
+                )
             case "ExecutorStep" if "in English" in asked.user:
                 return write("new.txt", "hello\n")
             case "ExecutorStep" if "answers later" in asked.user:

@@ -65,7 +65,6 @@ async def test_a_plain_function_becomes_a_tool() -> None:
             "days": {"type": "integer", "description": "int, default 3"},
         },
         "required": ["city"],
-        "additionalProperties": False,
     }
     assert (spec.reads, spec.writes) == (True, False)
     box = toolbox_of(weather)

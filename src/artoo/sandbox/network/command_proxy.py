@@ -62,8 +62,6 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
     Enter the context before the command starts, and exit it when the command has ended. Raises SandboxError if a
     host cannot be parsed or the socket cannot be made.
     """
-    from artoo.sandbox.network.proxy import Proxy  # imports h11, which takes time
-
     permits = Permits.given(command.hosts)
     try:
         listening = await listen()
@@ -71,15 +69,27 @@ async def proxied(command: Command, listen: Listen) -> AsyncGenerator[CommandNet
         raise SandboxError(f"the egress proxy cannot be set up, so nothing was run: {error}") from error
     with listening:
         network = CommandNetwork(proxy_environment(permits, listening.getsockname()[1]))
-        proxy = Proxy(permits, command.on_connection, on_denied=network.deny)
         # A task group is not used here. It would wrap exceptions of the block, and must be exited by the task that
         # entered it.
-        serving = asyncio.create_task(proxy.serve(listening))
+        serving = asyncio.create_task(_serve(listening, permits, command, network))
         try:
             yield network
         finally:
             serving.cancel()
             await asyncio.wait({serving})
+
+
+async def _serve(listening: socket.socket, permits: Permits, command: Command, network: CommandNetwork) -> None:
+    """Wait for the first connection, and then run the proxy. Most commands never connect."""
+    loop, connected = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(listening, connected.set)
+    try:
+        await connected.wait()
+    finally:
+        loop.remove_reader(listening)
+    from artoo.sandbox.network.proxy import Proxy  # imports h11, which takes time
+
+    await Proxy(permits, command.on_connection, on_denied=network.deny).serve(listening)
 
 
 def no_network_environment() -> dict[str, str]:
