@@ -66,3 +66,10 @@ def test_what_a_model_was_asked_is_what_was_added() -> None:
         role=Role.EXECUTOR, contract="ExecutorStep", tier="tool", model="m", system="", user="", added=added
     )
     assert called.asked == "do it\n\n[1] ok"
+
+
+def test_a_call_failed_if_it_ran_and_did_not_end_well() -> None:
+    """A refused call never ran, and a running one has not ended."""
+    assert {status for status in CallStatus if status.failed} == {
+        CallStatus.ERROR, CallStatus.TIMEOUT, CallStatus.INTERRUPTED,
+    }  # fmt: skip
