@@ -38,7 +38,7 @@ WAITS = "it waits for its review"
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempt at a task. `workspace`: the workspace in which the agent works. `standing`: the paths in it that
-    earlier submissions have changed. `standing`: paths in it that earlier submissions changed.
+    earlier submissions have changed.
 
     `kept`: true if the workspace contains the work of an interrupted run. Only the process that holds the claim
     uses the workspace.

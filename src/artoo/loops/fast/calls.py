@@ -162,8 +162,7 @@ class Calls:
         self.port.publish(told, cause=cause)
 
     def _act(self, number: int) -> str:
-        """Return the name of the call in the log. A replay of the task gives the call the same name. A replay of
-        the task gives it the same name."""
+        """Return the name of the call in the log. A replay of the task gives the call the same name."""
         return f"{self.subtask_id}/{number}"
 
     def _ticket(self, number: int, tool: str, attempt: int, cause: Envelope) -> Ticket:

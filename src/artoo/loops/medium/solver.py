@@ -275,8 +275,7 @@ class Solver:
         await self._obey(task, decision, measured, cause)
 
     async def _conclude(self, task: _Task, summary: OutcomeSummary, cause: Envelope) -> None:
-        """Decide a round in which no criterion failed. Its result is accepted only if no criterion is open. It is
-        accepted only if no criterion is open."""
+        """Decide a round in which no criterion failed. Its result is accepted only if no criterion is open."""
         verdicts = summary.task_verdicts
         task.shared += summary.shared
         task.last = ReplanRequest(

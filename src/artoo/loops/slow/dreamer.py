@@ -68,8 +68,6 @@ class Dreamer:
     async def dream(self) -> DreamReport:
         """Run one pass now. If another process runs a pass over the same store, the report says so and is not
         published.
-
-        If another process dreams over the same store, the report says so and is not published.
         """
         dream_id, started_at = self.ids.new(), self.clock.now()
         try:

@@ -40,8 +40,6 @@ def start(home: Path, arguments: Sequence[str], material: bytes = b"") -> str:
     """Run `artoo run` with these arguments in a separate process, and return the id of its task. `material` is
     passed to its standard input.
 
-    `material` is its standard input.
-
     Raises ConfigurationError with the output of the process if it ends before a task has begun.
     """
     folder = home / "background"

@@ -134,8 +134,7 @@ class WatchedTurns(WatchedSurroundings):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedRecall:
-    """The reading interface of memory. Every answer that roles get from it is published on the stream. Every answer
-    that roles get from it is published on the stream."""
+    """The reading interface of memory. Every answer that roles get from it is published on the stream."""
 
     inner: Recall
     eyes: Eyes
